@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle._engine.core.decisions import Answer, decisions_about, result_payload, results_for
 from treadle._engine.core.decisions import waiting_calls as waiting_calls
+from treadle._engine.masking.masks import Masks
 from treadle._journal.base import InboxItem, Journal
 from treadle._tools.base import Tool
 from treadle._tools.validation import problems_with
@@ -56,11 +57,13 @@ async def leave_results(
     results: Mapping[str, Any],
     tool_of: Callable[[str], Tool | None] = lambda name: None,
     by: str = "",
+    masks: Masks | None = None,
 ) -> list[ToolAnswered]:
     """Put results of calls that wait for one into the run's inbox, checked; whoever resumes the run records them.
     `tool_of` gives the tools of the run where they are known: what they return is checked here then, and else when the
-    run goes on."""
+    run goes on. `masks`: those of the run where they are known."""
     answers = results_for(waiting_calls(state), results, tool_of, by)
+    answers = answers if masks is None else masks.masked(answers)
     for given in answers:
         await journal.put(InboxItem(fresh_id(), run_id, "result", result_payload(given)))
     return answers

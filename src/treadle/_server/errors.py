@@ -22,6 +22,10 @@ class ApiError(Exception):
         self.retry_after = retry_after
         self.again = again
 
+    def saying(self, message: str) -> ApiError:
+        """The same in other words."""
+        return ApiError(self.status, self.kind, message, retry_after=self.retry_after, again=self.again)
+
 
 class UnreadableBody(ApiError):
     """What was sent is no JSON: some protocols tell that apart from JSON that asks for the wrong thing."""

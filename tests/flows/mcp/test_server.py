@@ -13,10 +13,14 @@ from kit import add, call, go
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
 from treadle._flows.direct.calls import DirectCalls
+from treadle._flows.mcp.own_resources import run_resources
 from treadle._flows.mcp.server import make_server, serve_http
+from treadle._journal.memory import MemoryJournal
+from treadle._safety.personal.vault import PLACEHOLDER
 from treadle._tools.base import ToolContext
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.messages import ImagePart
+from treadle.plugins import PersonalData
 
 pytest.importorskip("mcp")
 
@@ -108,3 +112,25 @@ def test_an_agent_that_waits_for_a_person_is_an_error_with_words_and_no_empty_an
     assert outcome.content == (
         "There is no answer: it waits for a person's approval, which cannot be given over MCP: add (approval of add)."
     )
+
+
+def test_the_client_of_an_agent_reads_the_data_that_no_model_and_no_journal_has():
+    model = ScriptedModel(lambda r: f"It is {PLACEHOLDER.search(str(r.messages))[0]}.", chunk=2)  # type: ignore[index]
+    journal = MemoryJournal()
+    agent = Agent(model, None, name="helper", journal=journal, plugins=[PersonalData()])
+
+    async def main() -> None:
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        served = make_server(Toolkit([question_tool(agent)]), resources=run_resources(journal))
+        serving = asyncio.ensure_future(serve_http(served, 0, on_ready=ready.set_result))
+        server = McpConnection("ours", url=await ready)
+        said = await server.call("helper", {"question": "Who is anna@example.org?"})
+        assert said.observation[0].text == "It is anna@example.org."
+        [run] = await journal.list()
+        assert "anna" not in str(await journal.load(run.run_id))
+        assert "anna" not in str([request.messages for request in model.requests])
+        await server.close()
+        serving.cancel()
+        await asyncio.wait([serving])
+
+    go(main(), 60)

@@ -226,6 +226,8 @@ class Hub:
         run = self.runs.get(run_id)
         if run is not None and not run.listens:
             raise ended
+        masks = await self.masks_of_run(run_id)  # what lies in the inbox lies in the journal
+        content = content if masks is None else masks.masked(content)
         item = InboxItem(item_id or fresh_id(), run_id, "message", message_payload(content))
         await self.journal.put(item)
         # A run that is not driven here is looked up: it may have ended meanwhile.
@@ -238,6 +240,8 @@ class Hub:
         """Decide about calls that wait, as `Agent.resume(approve=...)` does, and have the run go on."""
         await self.served(run_id)
         decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
+        masks = await self.masks_of_run(run_id)
+        decisions = decisions if masks is None else masks.masked(decisions)
         await leave_decisions(self.journal, run_id, decisions)
         self._go_on(run_id)
 
@@ -249,8 +253,8 @@ class Hub:
     async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
         """The same, for a caller that resumes the run itself."""
         agent, _ = await self.served(run_id)
-        state = fold(await self.records(run_id))
-        await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by)
+        state, masks = fold(await self.records(run_id)), await self.masks_of_run(run_id)
+        await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by, masks)
 
     def _go_on(self, run_id: str) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))

@@ -10,7 +10,7 @@ import msgspec
 from treadle._engine.masking.masks import Masks
 from treadle._server.live.positions import ClientEvent
 
-_READ = frozenset(("answer", "done", "thought", "phase"))
+_READ = frozenset(("answer", "done", "error", "thought", "phase"))
 
 
 class Restoring:

@@ -37,9 +37,10 @@ class ListParams(Struct, frozen=True, kw_only=True, rename="camel"):
 async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, Any]:
     state = await exchange.state()
     whose = await _whose(exchange)
-    task: dict[str, Any] = {"id": whose["taskId"], "contextId": whose["contextId"], "status": _status(exchange, state)}
+    status = await _status(exchange, state)
+    task: dict[str, Any] = {"id": whose["taskId"], "contextId": whose["contextId"], "status": status}
     if artifacts and state.finished is not None and state.finished.answer:
-        task["artifacts"] = [_artifact(exchange, state.finished.answer)]
+        task["artifacts"] = [_artifact(exchange, await exchange.said(state.finished.answer))]
     return task
 
 
@@ -48,7 +49,7 @@ async def _whose(exchange: Exchange) -> dict[str, str]:
     return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
 
 
-def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
+async def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
     name, told = state_of(state), ""
     if state.finished is not None:
         told = without_addresses(state.finished.error)
@@ -57,6 +58,7 @@ def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
     when = datetime.fromtimestamp(state.updated, UTC).isoformat().replace("+00:00", "Z")
     status: dict[str, Any] = {"state": f"TASK_STATE_{name}", "timestamp": when}
     if told:
+        told = await exchange.said(told)
         said = {"messageId": f"{exchange.run_id}-{state.seq}", "role": "ROLE_AGENT", "parts": [{"text": told}]}
         status["message"] = {**said, "taskId": exchange.run_id}
     return status
@@ -95,7 +97,7 @@ async def chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGener
                 yield result({"artifactUpdate": update})
                 begun = True
         await exchange.settled()
-        yield result({"statusUpdate": {**whose, "status": _status(exchange, await exchange.state())}})
+        yield result({"statusUpdate": {**whose, "status": await _status(exchange, await exchange.state())}})
     except ApiError as error:
         yield data(failed(request_id, CODES.get(error.status, -32603), error.message))
     finally:

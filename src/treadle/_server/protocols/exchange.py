@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from treadle._engine.core.decisions import waiting_calls
+from treadle._engine.masking.masks import Masks
 from treadle._engine.run import Run
 from treadle._engine.surfaces.answer_pieces import BREAK
 from treadle._safety.logs import get_logger
@@ -36,6 +37,7 @@ from treadle._types.state import RunState, fold
 from treadle._types.usage import NO_USAGE, Usage
 
 logger = get_logger("treadle.server")
+T = TypeVar("T")
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -113,7 +115,8 @@ class Outcome(Struct, frozen=True):
 
 
 class Exchange:
-    """One request and the run that answers it."""
+    """One request and the run that answers it. What is masked in the log is restored here, for the clients of all
+    protocols: what streams, what the run amounts to, and whatever else a protocol tells of it (`said`)."""
 
     def __init__(
         self,
@@ -139,11 +142,23 @@ class Exchange:
         self._held = place is not None
         self._broken = False
         """The client has got a part of the answer that is not true any more."""
+        self._masks: Masks | None = None
+        self._masks_known = False
         if place is not None:
             call.context.repeats.hold(place)
 
     async def state(self) -> RunState:
         return self.run.state if self.run is not None else fold(await self.call.hub.records(self.run_id))
+
+    async def said(self, value: T) -> T:
+        """A value of the log as its user reads it."""
+        masks = await self._masks_of_run()
+        return value if masks is None else masks.restored(value)
+
+    async def _masks_of_run(self) -> Masks | None:
+        if not self._masks_known:
+            self._masks, self._masks_known = await self.call.hub.masks_of_run(self.run_id), True
+        return self._masks
 
     # ---- the whole answer
 
@@ -180,14 +195,17 @@ class Exchange:
         state = await self.state()
         records = await self._records()
         usage = state.usage - self._before
-        calls = client_calls(self.run_id, records)
+        calls = await self.said(client_calls(self.run_id, records))
         if state.paused is not None and calls:
-            return Outcome(self.run_id, _said(state), "calls", usage, calls)
-        refuse_unless_answered(self.run_id, state)
+            return Outcome(self.run_id, await self.said(_words_before(state)), "calls", usage, calls)
+        try:
+            refuse_unless_answered(self.run_id, state)
+        except ApiError as error:
+            raise error.saying(await self.said(error.message)) from None
         assert state.finished is not None
-        text = state.finished.answer
+        text = await self.said(state.finished.answer)
         if self._typed and state.finished.output is not None:
-            text = msgspec.json.encode(state.finished.output).decode()
+            text = msgspec.json.encode(await self.said(state.finished.output)).decode()
         cut = Cut(self._stop)
         text = cut.feed(text, last=True)
         short = state.finished.stop_reason in ("limit", "budget") or is_cut_off(records)
@@ -233,7 +251,7 @@ class Exchange:
     async def _followed(self) -> AsyncGenerator[ClientEvent | None, None]:
         hub = self.call.hub
         channel = hub.channel(self.run_id)
-        follower = Follower(channel, hub.journal, self._after)
+        follower = Follower(channel, hub.journal, self._after, masks=await self._masks_of_run())
         channel.followers += 1
         try:
             while not channel.closed or channel.live:  # a server that stops lets runs finish for a while
@@ -331,7 +349,7 @@ def client_calls(run_id: str, records: Sequence[Record]) -> tuple[ClientCall, ..
     )
 
 
-def _said(state: RunState) -> str:
+def _words_before(state: RunState) -> str:
     """The words that came with the calls."""
     return state.thought
 
