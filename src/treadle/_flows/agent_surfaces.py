@@ -238,8 +238,9 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    async def stream_answer(self, result: RunResult[Any]) -> AsyncGenerator[str, None]:
-        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails."""
+    async def stream_answer(self, result: RunResult[Any], *, user: str = "") -> AsyncGenerator[str, None]:
+        """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails. `user`: whose
+        run it was, for data that are masked in it."""
         question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
         prompt = self.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
@@ -248,7 +249,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         )  # fmt: skip
         from treadle._engine.masking.masks import masks_of
 
-        masks = masks_of(self.plugins, "", None)
+        masks = masks_of(self.plugins, user, None)
         messages = messages if masks is None else masks.masked(messages)
         shown, held = False, ""
         try:
@@ -259,7 +260,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
                         yield held if masks is None else masks.restored(held)
                         held = ""
             if held:
-                yield held
+                yield held if masks is None else masks.restored(held)
         except Exception:
             if shown:
                 raise

@@ -239,16 +239,17 @@ def test_the_next_turn_of_a_conversation_knows_what_was_meant_and_another_user_d
     go(main())
 
 
-def test_an_answer_that_is_written_afterwards_is_masked_and_restored():
-    model = ScriptedModel(lambda r: f"Of {placeholders(r)[0]}.", chunk=3)
+@pytest.mark.parametrize("chunk", [3, 200])
+def test_an_answer_that_is_written_afterwards_is_masked_and_restored(chunk: int):
+    model = ScriptedModel(lambda r: f"Of {placeholders(r)[0]} [a", chunk=chunk)
     agent = Agent(model, None, plugins=[PersonalData()])
 
     async def main() -> str:
-        result = await agent.run(f"Who is {EMAIL}?")
+        result = await agent.run(f"Who is {EMAIL}?", user="anna")
         assert EMAIL in result.brief
-        return "".join([piece async for piece in agent.stream_answer(result)])
+        return "".join([piece async for piece in agent.stream_answer(result, user="anna")])
 
-    assert go(main()) == f"Of {EMAIL}."
+    assert go(main()) == f"Of {EMAIL} [a"
     assert EMAIL not in said(model)
 
 
