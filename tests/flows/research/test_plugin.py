@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kit import call, go
-from treadle import Agent, ConfigError, KnowledgeBase, ScriptedModel, builtin, tool
+from treadle import Agent, ConfigError, DagAgent, KnowledgeBase, ScriptedModel, builtin, tool
 from treadle._flows.replay import replay
 from treadle._journal.memory import MemoryJournal
 from treadle.plugins import Research
@@ -155,6 +155,36 @@ def test_a_typed_answer_stays_what_its_type_says(base: KnowledgeBase):
     assert result.metadata["reports"]["research"]["unsupported"]
     bracketed = ScriptedModel(lambda r: PLAN if r.component == "research" else "[Note] I found nothing.")
     assert agent(bracketed, base).run_sync("q").answer == "[Note] I found nothing [no source]."
+
+
+def test_the_answer_of_a_plan_cites_what_its_steps_have_read():
+    """Each step counts its sources from one: in the answer each has a number of its own."""
+    facts = {"Anna": "Anna Weber was born in Graz in 1931.", "Graz": "Graz has 291,134 inhabitants."}
+
+    @tool(effect="pure")
+    def look(what: str) -> str:
+        """Look."""
+        return facts[what]
+
+    def reply(request: Any) -> Any:
+        asked = request.tools[0].name if request.tools else request.component
+        words = str(request.messages)
+        if asked == "make_plan":
+            return call("make_plan", steps=[{"id": "a", "task": "of Anna"}, {"id": "b", "task": "of Graz"}])
+        if asked == "judge":
+            said = f"{facts['Anna']} {facts['Graz'][:-1]} [ID:1]. She won a prize [ID:1]."
+            return call("judge", achieved=True, confidence=1.0, final_answer=said)
+        if request.component == "research":
+            return PLAN
+        what = "Anna" if "of Anna" in words else "Graz"
+        return f"{facts[what][:-1]} [ID:1]." if request.messages[-1].role == "tool" else call("look", what=what)
+
+    result = DagAgent(ScriptedModel(reply), [look], preset="research", max_rounds=1).run_sync("q")
+    assert result.answer == (
+        "Anna Weber was born in Graz in 1931 [ID:1]. Graz has 291,134 inhabitants [ID:2]. She won a prize [no source]."
+    )
+    documents = result.metadata["reports"]["research"]["documents"]
+    assert documents == {"1": "look: Anna", "2": "look: Graz"}
 
 
 def test_settings_are_checked():

@@ -118,7 +118,8 @@ class Research(Plugin):
         return UserMessage(_objection(missing, sources_of(run.records).texts.keys()), kind="note")
 
     async def on_answer(self, run: RunContext, answer: str) -> str:
-        report = checked_answer(answer, sources_of(run.records), self.unsupported)
+        sources = sources_of(run.records)
+        report = checked_answer(answer, sources, self.unsupported)
         done = report.sentences
         noted = {
             "sentences": len(done),
@@ -126,7 +127,8 @@ class Research(Plugin):
             "removed": [number for one in done for number in one.removed],
             "unsupported": [{"text": one.text[:300], "why": one.why[:300]} for one in report.unsupported],
             "notes": len(notes(run)),
-            "sources": len(sources_of(run.records).texts),
+            "sources": len(sources.texts),
+            "documents": {str(number): sources.texts[number][0] for one in done for number in one.cited},
         }
         await run.emit(Noted(self.name, {"report": noted}))
         return answer if _is_data(answer) else report.answer

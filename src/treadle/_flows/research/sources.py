@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from treadle._flows.proofs.support import support_of
 from treadle._flows.proofs.words import words_of
 from treadle._plugins.memory.citations import chunks_in
-from treadle._types.events import Record, ToolDone
+from treadle._types.events import Record, StepDone, ToolDone
 from treadle._types.messages import text_of
+from treadle._types.usage import Step
 
 _MAX_TRIED = 12
 """Sources looked at for a sentence that cites none, those with most of its words first."""
@@ -64,11 +65,24 @@ class Sources:
 
 
 def sources_of(records: Sequence[Record]) -> Sources:
-    """What the records of a run have, by the ids they are cited with."""
+    """What the records of a run have, by the ids they are cited with; of a plan, what its steps have read."""
     texts: dict[int, tuple[str, str]] = {}
     for record in records:
         event = record.event
         if isinstance(event, ToolDone) and not event.error:
             for chunk in chunks_in(event.full if event.full is not None else text_of(event.content)):
                 texts[chunk.id] = (chunk.document, chunk.text)
+        elif isinstance(event, StepDone) and event.work is not None:
+            for step in event.work.calls:
+                _add(texts, step)
     return Sources(texts)
+
+
+def _add(texts: dict[int, tuple[str, str]], step: Step) -> None:
+    """Each step of a plan counts from one: where two mean different things by a number, the later gets one of its
+    own."""
+    for chunk in () if step.error else chunks_in(step.observation):
+        said = (chunk.document, chunk.text)
+        if said in texts.values():
+            continue
+        texts[chunk.id if chunk.id not in texts else max(texts) + 1] = said
