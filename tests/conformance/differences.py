@@ -27,6 +27,15 @@ _REPAIRS_UNCOUNTED = "repairs do not count as iterations in this preset"
 _TEXT_DIALECT = "a cut reply in a text dialect is unreadable as a whole; natively only its call is"
 _ONE_TOOL = "one call per reply: the second is refused"
 _INSIDE = "what a run inside another raises is a failure for the one around it, not for the caller"
+_SOURCES = "an answer is checked by its sources: the model is told once what rests on none, and that is marked"
+_CITED = "what was read has a number, and the answer is marked or cites it"
+_DRAFTS = "what was given stays given: the drafts before the answer that was checked, each followed by an empty line"
+_REVISED = (
+    "direct answer", "one call", "two calls in one reply", "chain of three", "failing tool", "unknown tool",
+    "wrong arguments, then right ones", "tool time-out", "unreadable reply, then repaired", "model error, then retry",
+    "message while it works", "secret in the answer", "white space and other letters",
+)  # fmt: skip
+"""Their answers cite nothing, and no tool says what they say."""
 
 DIFFERENCES: dict[tuple[str, str], Difference] = {
     # surfaces, in every mode and preset
@@ -87,6 +96,12 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("unreadable reply, then repaired", "planned"): differ("iterations work", _TEXT_DIALECT),
     ("empty replies", "planned"): differ("iterations", _REPAIRS_UNCOUNTED),
     ("limit", "planned"): differ("answer", "at the limit it says what was done (`on_limit=salvage`)"),
+    **{(name, "research"): differ("answer iterations work", _SOURCES) for name in _REVISED},
+    **{
+        (name, "research"): differ("answer", _CITED)
+        for name in ("limit", "budget", "permanent model error", "final tool", "approval")
+    },
+    **{(name, "deltas of research"): differ("answer", _DRAFTS) for name in (*_REVISED, "limit", "budget")},
     # presets in other modes, where they differ from the preset in the loop in more than the mode does
     ("empty replies", "plan with strict"): differ("raised", _INSIDE),
     ("limit", "plan with strict"): differ("raised", _INSIDE),

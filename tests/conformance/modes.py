@@ -15,9 +15,7 @@ from treadle._engine.plugin import Plugin
 MODES = ("loop", "plan", "document", "child", "code")
 DEPTH = {"loop": 0, "plan": 1, "document": 1, "child": 1, "code": 0}
 """How deep in the tree of runs the scenario is played."""
-WITH_SOURCES = ("research",)
-"""Their answers have to cite what was read, which the scenarios do not: tests/flows/research plays them."""
-PRESETS = tuple(name for name in presets.names() if name not in ("default", "code", *WITH_SOURCES))
+PRESETS = tuple(name for name in presets.names() if name not in ("default", "code"))
 """Those that are no mode of their own: `default` is the mode `loop`, `code` the mode `code`."""
 
 

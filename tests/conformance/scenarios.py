@@ -192,7 +192,8 @@ class Scene(ScriptedModel):
             results = [text_of(m.content) for m in request.messages if isinstance(m, ToolMessage)]
             return results[-1] if results else use("worker", user_prompt=QUESTION, reasoning="r", context="c")
         if request.component in CONVERSATION:
-            return self._in_dialect(self._following())
+            insists = self._said and "rest on no source" in text_of(request.messages[-1].content)
+            return self._in_dialect(self._said if insists else self._following())
         return self._helper(request)
 
     def _following(self) -> Any:
