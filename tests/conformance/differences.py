@@ -29,7 +29,6 @@ _ONE_TOOL = "one call per reply: the second is refused"
 _INSIDE = "what a run inside another raises is a failure for the one around it, not for the caller"
 _SOURCES = "an answer is checked by its sources: the model is told once what rests on none, and that is marked"
 _CITED = "what was read has a number, and the answer is marked or cites it"
-_DRAFTS = "what was given stays given: the drafts before the answer that was checked, each followed by an empty line"
 _REVISED = (
     "direct answer", "one call", "two calls in one reply", "chain of three", "failing tool", "unknown tool",
     "wrong arguments, then right ones", "tool time-out", "unreadable reply, then repaired", "model error, then retry",
@@ -101,7 +100,6 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
         (name, "research"): differ("answer", _CITED)
         for name in ("limit", "budget", "permanent model error", "final tool", "approval")
     },
-    **{(name, "deltas of research"): differ("answer", _DRAFTS) for name in (*_REVISED, "limit", "budget")},
     # presets in other modes, where they differ from the preset in the loop in more than the mode does
     ("empty replies", "plan with strict"): differ("raised", _INSIDE),
     ("limit", "plan with strict"): differ("raised", _INSIDE),

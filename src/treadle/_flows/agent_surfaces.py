@@ -123,9 +123,12 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         """The answer in pieces, each with the number of tokens the run has used so far.
 
         Words that the model says before it calls a tool may come first, each time followed by an empty line. With
-        `provisional=False` nothing is given before it is known to be the answer.
+        `provisional=False` nothing is given before it is known to be the answer. Where a plug-in may take it back (a
+        guardrail, research), the answer comes whole, at its end.
         """
-        tokens, pieces = 0, AnswerPieces(provisional=provisional)
+        from treadle._flows.presets import takes_back
+
+        tokens, pieces = 0, AnswerPieces(provisional=provisional, whole=takes_back(self))
         async with aclosing(self.stream_records(question, **options)) as records:
             async for record in records:
                 if isinstance(record.event, ThinkDone):

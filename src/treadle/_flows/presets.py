@@ -168,6 +168,12 @@ def names() -> list[str]:
     return list(_BUILT_IN)
 
 
+def takes_back(agent: Any) -> bool:
+    """Whether words that were shown of an answer of this agent may be taken back by a plug-in."""
+    plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
+    return any(getattr(plugin, "takes_back", False) for plugin in plugins)
+
+
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
     """The preset's plug-ins, those the settings need, and those given, which replace plug-ins of the same name."""
     plugins = preset.plugins(settings)

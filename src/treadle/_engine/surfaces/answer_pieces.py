@@ -20,17 +20,19 @@ class AnswerPieces:
     """Feed it the events of one run, it gives text.
 
     What was given stays given: words before a call are followed by an empty line, and so is an answer that is begun
-    anew. Without `provisional` nothing is given before it is known to be the answer.
+    anew. Without `provisional` nothing is given before it is known to be the answer; a `whole` one is given at its end.
     """
 
-    def __init__(self, *, provisional: bool = True) -> None:
-        self._provisional = provisional
+    def __init__(self, *, provisional: bool = True, whole: bool = False) -> None:
+        self._provisional, self._whole = provisional, whole
         self._given = ""
         self._waiting = ""
         self._break = ""
 
     def feed(self, event: Event) -> Iterator[str]:
         match event:
+            case AnswerDelta() if self._whole:
+                pass
             case AnswerDelta(text=text, provisional=provisional):
                 if provisional and not self._provisional:
                     self._waiting += text

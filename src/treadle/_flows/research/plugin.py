@@ -48,6 +48,7 @@ class Research(Plugin):
     name = "research"
     harmless = True
     loop_only = True
+    takes_back = True
     prompts = ("research_plan", "research_work")
 
     @bounded

@@ -47,6 +47,7 @@ class Guardrail(Plugin):
     `GuardrailError` that says why, and `result.metadata["reports"]` has the note under the name of the guardrail."""
 
     loop_only = True
+    takes_back = True
 
     def __init__(
         self, check: Check, *, on: Where | Iterable[Where] = "input", name: str = "guardrail", told: str = ""

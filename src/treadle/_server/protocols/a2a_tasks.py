@@ -16,7 +16,7 @@ from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
-from treadle._server.protocols.endings import without_addresses
+from treadle._server.protocols.endings import why_failed
 from treadle._server.protocols.exchange import Exchange, Silence, Words, data
 from treadle._types.state import RunState
 
@@ -52,7 +52,7 @@ async def _whose(exchange: Exchange) -> dict[str, str]:
 async def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
     name, told = state_of(state), ""
     if state.finished is not None:
-        told = without_addresses(state.finished.error)
+        told = why_failed(state.finished)
     elif state.paused is not None:
         told = _wanted(state)
     when = datetime.fromtimestamp(state.updated, UTC).isoformat().replace("+00:00", "Z")

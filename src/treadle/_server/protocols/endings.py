@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from treadle._server.errors import ApiError
-from treadle._types.events import Record, ThinkDone
+from treadle._types.events import Record, RunFinished, ThinkDone
 from treadle._types.state import ANSWERING, CONVERSATION, RunState
 
 _TRANSIENT = ("TransientModelError", "JournalError")
+_REFUSED = "GuardrailError"
 _ADDRESSES = re.compile(
     r"""\b[a-z][a-z0-9+.-]*://[^\s'"<>()]*[^\s'"<>().,:;]  # an address of the web
     |\(\s*'[^']*',\s*\d+(?:,\s*\d+)*\s*\)  # a host and its port, as the system names them
@@ -30,12 +31,14 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
     finished = state.finished
     if finished is None:
         raise ApiError(503, "run_failed", "the run was interrupted before it had an answer: send the request again")
-    error = without_addresses(finished.error)
+    error = why_failed(finished)
     if finished.stop_reason == "empty":  # it was asked again already, in the run
         raise ApiError(424, "empty_answer", error or "the model gave no answer", again=False)
     if finished.stop_reason == "cancelled":
         raise ApiError(424, "cancelled", f"run {run_id} was cancelled before it had an answer", again=False)
     if finished.stop_reason == "error" or (finished.error and not finished.answer):
+        if finished.error_type == _REFUSED:
+            raise ApiError(424, "refused", error, again=False)
         if finished.error_type in _TRANSIENT:
             raise ApiError(503, "run_failed", error)
         if finished.error_type == "ContextOverflowError":
@@ -43,6 +46,14 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
         if finished.error_type == "DuplicateToolError":  # the client's tool has the name of one the agent got later
             raise ApiError(400, "bad_request", error, again=False)
         raise ApiError(424, "run_failed", error or "the run failed", again=False)
+
+
+def why_failed(finished: RunFinished) -> str:
+    """The error of a run as a client may read it. Of a refusal it reads what the guardrail tells: what was found is in
+    the journal."""
+    if finished.error_type == _REFUSED and finished.answer:
+        return finished.answer
+    return without_addresses(finished.error)
 
 
 def without_addresses(text: str) -> str:

@@ -19,6 +19,7 @@ from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.masking.masks import Masks
 from treadle._engine.run import Run
 from treadle._engine.surfaces.answer_pieces import BREAK
+from treadle._flows.presets import takes_back
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, answer
 from treadle._server.errors import ApiError
@@ -160,6 +161,12 @@ class Exchange:
             self._masks, self._masks_known = await self.call.hub.masks_of_run(self.run_id), True
         return self._masks
 
+    async def _may_be_taken_back(self) -> bool:
+        try:
+            return takes_back((await self.call.hub.served(self.run_id))[0])
+        except ApiError:  # of an agent that is not served any more: it has ended
+            return False
+
     # ---- the whole answer
 
     async def outcome(self) -> Outcome:
@@ -222,8 +229,10 @@ class Exchange:
     # ---- as it happens
 
     async def events(self) -> AsyncGenerator[Words | CallStarted | CallDone | Silence, None]:
-        """What happens until the run ends or waits. An answer that is held to a schema comes as a whole, at its end."""
+        """What happens until the run ends or waits. An answer that is held to a schema comes as a whole, at its end; so
+        does one that a plug-in may take back."""
         cut, has_text, gap = Cut(self._stop), False, ""
+        whole = self._typed or await self._may_be_taken_back()
         async for event in self._followed():
             data = event.data if event is not None else {}
             name = event.name if event is not None else ""
@@ -231,17 +240,17 @@ class Exchange:
                 yield SILENCE
             elif name == "answer" and data.get("status") == "delta":
                 has_text = True
-                if not self._typed and (text := cut.feed(gap + data["content"])):
+                if not whole and (text := cut.feed(gap + data["content"])):
                     yield Words(text)
                 gap = ""
             elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
                 has_text, gap = False, BREAK
-            elif name == "reset" and has_text and not self._typed:
+            elif name == "reset" and has_text and not whole:
                 self._broken, self.cancels = True, self.cancels and self._place is None
                 raise ApiError(503, "restarted", "the answer had to be restarted: send the request again")
             elif name == "step" and data.get("type") == "iteration":
                 yield _step(data)
-        if self._typed:
+        if whole:
             state = await self.state()
             if state.finished is not None and not state.finished.error:
                 yield Words((await self.outcome_now()).text)
