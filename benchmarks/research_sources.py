@@ -49,7 +49,7 @@ def check(wiki: dict[str, list[str]]) -> None:
     rng = random.Random(11)
     titles = [title for title in sorted(wiki) if len(" ".join(wiki[title]).split()) >= 12]
     counts = {"true sentence kept": [0, 0], "wrong source kept": [0, 0], "changed number or name kept": [0, 0]}
-    for title in rng.sample(titles, k=PAGES):
+    for title in rng.sample(titles, k=min(PAGES, len(titles))):
         wrong = rng.choice([other for other in titles if other != title])
         texts = {1: (title, " ".join(wiki[title])), 2: (wrong, " ".join(wiki[wrong]))}
         sentence = rng.choice([one for one in wiki[title] if one.strip()]).strip()

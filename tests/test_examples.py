@@ -37,6 +37,8 @@ CAPABILITIES = {
     "29_handoff": "agents",
     "30_background": "agents",
     "31_guardrails": "guardrails",
+    "32_research": "research",
+    "33_personal_data": "guardrails",
 }
 
 

@@ -251,11 +251,19 @@ class Exchange:
             elif name == "step" and data.get("type") == "iteration":
                 yield _step(data)
         if whole:
-            state = await self.state()
-            if state.finished is not None and not state.finished.error:
-                yield Words((await self.outcome_now()).text)
+            if text := await self._whole_text():
+                yield Words(text)
         elif rest := cut.feed("", last=True):
             yield Words(rest)
+
+    async def _whole_text(self) -> str:
+        """Nothing where there is no answer: `outcome_now` says why."""
+        finished = (await self.state()).finished
+        if finished is None or (self._typed and finished.error):
+            return ""
+        with suppress(ApiError):
+            return (await self.outcome_now()).text
+        return ""
 
     async def _followed(self) -> AsyncGenerator[ClientEvent | None, None]:
         hub = self.call.hub
