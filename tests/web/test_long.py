@@ -16,6 +16,7 @@ from treadle import Agent, ScriptedModel
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
+from waiting import GUARD_SECONDS
 
 from .conftest import ROOT
 from .stage import Gates, guide
@@ -62,14 +63,22 @@ def long_talk(browser: Any) -> Iterator[Any]:
 
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, fill()).result()
-    with serving(Agent(ScriptedModel([]), tools=None), journal) as client:
+    with serving(Agent(ScriptedModel(lambda _: "Said at the end."), tools=None), journal) as client:
         yield client
 
 
-def test_five_thousand_messages_are_windowed(browser: Any, long_talk: Any):
+@pytest.fixture
+def reader(browser: Any, long_talk: Any) -> Iterator[Stage]:
     context = browser.new_context(viewport=SIZE)
+    context.set_default_timeout(GUARD_SECONDS * 1000)
     stage = Stage(context.new_page(), long_talk, Gates())
-    page = stage.page
+    yield stage
+    context.close()
+    assert not stage.faults, stage.faults
+
+
+def test_five_thousand_messages_are_windowed(reader: Stage, long_talk: Any):
+    stage, page = reader, reader.page
     page.goto(f"{long_talk.address}/#/c/turn-000000")
     stage.see(".answer", has_text=f"Answer {TURNS - 1} is here")
     assert page.locator(".turn").count() < 60
@@ -101,26 +110,38 @@ def test_five_thousand_messages_are_windowed(browser: Any, long_talk: Any):
     page.wait_for_function(
         "() => [...document.querySelectorAll('.answer')].some((one) => /Answer 1[0-9]{3} /.test(one.textContent))"
     )
-    page.goto(f"{long_talk.address}/#/")
-    stage.see(".welcome")
-    page.goto(f"{long_talk.address}/#/c/turn-000000/turn-000700")
-    stage.see("#turn-turn-000700 .answer", has_text="Answer 700 is here")
-    assert not stage.faults, stage.faults
-    context.close()
 
 
-def test_a_run_of_many_steps(browser: Any, long_talk: Any):
-    context = browser.new_context(viewport=SIZE)
-    stage = Stage(context.new_page(), long_talk, Gates())
-    page = stage.page
+@pytest.mark.parametrize("turn", [700, TURNS - 2])
+def test_a_message_that_was_searched_for_stays_in_sight(reader: Stage, long_talk: Any, turn: int):
+    """Also while those around it are read and become as high as they are; and until the reader goes elsewhere."""
+    stage, page = reader, reader.page
+    page.goto(f"{long_talk.address}/#/c/turn-000000/turn-{turn:06}")
+    stage.see(f"#turn-turn-{turn:06} .answer", has_text=f"Answer {turn} is here")
+    all_read = "[...document.querySelectorAll('.turn')].every((one) => one.querySelector('.turn-foot'))"
+    page.wait_for_function(f"() => {all_read}")
+    top = f"document.querySelector('#turn-turn-{turn:06}').getBoundingClientRect().top"
+    below_head = f"{top} - document.querySelector('.talk').getBoundingClientRect().top"
+    at_end = "(({ scrollTop, scrollHeight, clientHeight }) => scrollHeight - scrollTop - clientHeight < 120)"
+    page.wait_for_function(f"() => Math.abs({below_head}) < 5 || {at_end}(document.querySelector('.talk'))")
+    assert page.locator(f"#turn-turn-{turn:06} .question").first.is_visible()
+    before = page.evaluate(top)
+    page.mouse.move(640, 400)
+    page.mouse.wheel(0, -300)
+    page.wait_for_function(f"() => {top} > {before} + 100")
+    stage.ask("And now?")
+    stage.see(".answer", has_text="Said at the end.")
+    page.wait_for_function(f"() => {at_end}(document.querySelector('.talk'))")
+
+
+def test_a_run_of_many_steps(reader: Stage, long_talk: Any):
+    stage, page = reader, reader.page
     page.goto(f"{long_talk.address}/#/c/steps")
     stage.finish()
     assert page.locator(".tool").count() == 200
     assert page.evaluate("document.querySelectorAll('*').length") < 6000
     page.get_by_role("button", name="1,300 earlier steps").click()
     stage.count(".tool", 400)
-    assert not stage.faults, stage.faults
-    context.close()
 
 
 def test_the_page_is_light(built_page: None):

@@ -390,7 +390,7 @@ function add(line: Line): void {
   store.set((now) => ({ lines: [...now.lines, line] }));
   const turns = store.get().turns;
   const at = turns.findIndex((one) => one.run === line.follows);
-  store.set({ turns: [...turns.slice(0, at + 1), known.get(line.run) as Turn] });
+  store.set({ turns: [...turns.slice(0, at + 1), known.get(line.run) as Turn], target: "" });
 }
 
 /** Asks again in place of a turn: another question, the same one, or (`keep`) from where it failed or was stopped. */

@@ -17,6 +17,7 @@ export function Talk() {
   const target = useStore(store, (now) => now.target);
   const place = useRef<HTMLDivElement>(null);
   const pinned = useRef(true);
+  const held = useRef("");
 
   const seen = useRef(0);
   const last = turns.at(-1)?.run;
@@ -24,7 +25,7 @@ export function Talk() {
   // Follows the end of the talk as long as the reader is there; a reader who has scrolled up is left alone.
   const follow = () => {
     const box = place.current;
-    if (box && pinned.current) box.scrollTop = box.scrollHeight;
+    if (box && pinned.current && !held.current) box.scrollTop = box.scrollHeight;
   };
   useLayoutEffect(() => {
     pinned.current = !target;
@@ -41,12 +42,13 @@ export function Talk() {
         onScroll={(event) => {
           const box = event.currentTarget;
           // Only a reader goes up: what grows above moves the place down.
-          if (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) pinned.current = true;
+          if (held.current) pinned.current = false;
+          else if (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR) pinned.current = true;
           else if (box.scrollTop < seen.current) pinned.current = false;
           seen.current = box.scrollTop;
         }}
       >
-        {turns.length ? <Turns turns={turns} place={place} target={target} grown={follow} /> : failed ? <Failed what="This conversation could not be read" why={failed} again={() => void visit(true)} /> : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
+        {turns.length ? <Turns turns={turns} place={place} target={target} held={held} grown={follow} /> : failed ? <Failed what="This conversation could not be read" why={failed} again={() => void visit(true)} /> : loading ? <p class="quiet loading">Loading…</p> : <Welcome />}
       </div>
     </>
   );
