@@ -24,11 +24,35 @@ LENGTH = 5_000
         ("- [x] a\n- [ ] b", "<ul><li>☑ a</li><li>☐ b</li></ul>"),
         ("> a\n> > b", "<blockquote><p>a</p>\n<blockquote><p>b</p></blockquote></blockquote>"),
         ("```py\n<b>\n", "<pre><code>&lt;b&gt;\n</code></pre>"),
+        ("```py\nx = 1\n```", '<pre><code>x = <span class="tok-n">1</span></code></pre>'),
+        ("a[^1]\n\n[^1]: b *c*\nd", "<p>a<sup>1</sup></p>\n<p class=footnote><sup>1</sup> b <em>c</em> d</p>"),
         ("a\n\n---\n\nb", "<p>a</p>\n<hr>\n<p>b</p>"),
     ],
 )
 def test_what_models_write(source: str, html: str):
     assert html_of_markdown(source) == html
+
+
+@pytest.mark.parametrize("source", ["$x_1$", r"\(x_1\)", "**$x_1$**", "- a $x_1$", "| a |\n|---|\n| $x_1$ |"])
+def test_formulas_in_a_line(source: str):
+    html = html_of_markdown(source)
+    assert "<math><semantics><mrow><msub><mi>x</mi><mrow><mn>1</mn></mrow></msub></mrow>" in html
+
+
+@pytest.mark.parametrize(
+    "source", ["$$x$$", "so\n$$\nx\n$$\nit is", "\\[\nx\n\\]", "```math\nx\n```", "- a\n\n  $$x$$"]
+)
+def test_formulas_that_stand_alone(source: str):
+    html = html_of_markdown(source)
+    assert '<div class="math" tabindex="0" role="group" aria-label="Formula"><math display="block">' in html
+    assert "$" not in html
+
+
+@pytest.mark.parametrize(
+    "source", ["it costs $5 or $10", "`$x$`", "$ x $", "$$", "$$\n\n$$", "\\$x$", "\\( and", "\\[\nx"]
+)
+def test_what_is_no_formula(source: str):
+    assert "<math" not in html_of_markdown(source)
 
 
 def test_tables():
@@ -69,6 +93,12 @@ def test_pictures_of_the_run():
         "```<b>\n</code><script>",
         "# <b>",
         "[<b>](https://x)",
+        "$<b>$",
+        "$$\n\\text{<script>}<img src=x>\n$$",
+        "\\(\\unknown<b>\\)",
+        "```py\n'<b>' <i> # <script>",
+        "```diff\n+<b>",
+        "a[^<b>]\n\n[^<i>]: <script>",
     ],
 )
 def test_nothing_of_the_text_is_a_tag(nasty: str):
@@ -97,6 +127,17 @@ def test_nothing_of_the_text_is_a_tag(nasty: str):
         "```\n",
         "_a",
         "http://",
+        "$",
+        "$a ",
+        "$$a ",
+        "$$\n",
+        "\\(",
+        "\\(a",
+        "\\[",
+        "\\[\n",
+        "[^",
+        "[^a]: b\n",
+        "$a$",
     ],
 )
 def test_a_text_takes_time_in_proportion_to_its_length(unit: str):

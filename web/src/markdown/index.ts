@@ -40,7 +40,7 @@ const formulaToken = (name: string, level: "inline" | "block", pattern: RegExp, 
 });
 
 const EXTENSIONS: TokenizerAndRendererExtension[] = [
-  formulaToken("formula_block", "block", /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/, /^ {0,3}(?:\$\$|\\\[)/m),
+  formulaToken("formula_block", "block", /^ {0,3}(?:\$\$((?:(?!\$\$)[\s\S])+)\$\$|\\\[((?:(?!\\\])[\s\S])+)\\\])[ \t]*(?:\n|$)/, /^ {0,3}(?:\$\$|\\\[)/m),
   // A sum of money is no formula: the first sign stands directly before something, the second directly after, and no digit follows.
   formulaToken("formula", "inline", /^(?:\$\$((?:\\.|[^$\\])+?)\$\$|\$((?=\S)(?:\\.|[^$\\\n])*?[^\s\\$]|\S)\$(?!\d)|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\])/, /\$|\\[([]/),
   {

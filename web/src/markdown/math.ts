@@ -23,6 +23,7 @@ const STARTS: Record<string, [number, number]> = { bold: [0x1d400, 0x1d41a], scr
 const HOLES: Record<string, string> = { scriptB: "ℬ", scriptE: "ℰ", scriptF: "ℱ", scriptH: "ℋ", scriptI: "ℐ", scriptL: "ℒ", scriptM: "ℳ", scriptR: "ℛ", scripte: "ℯ", scriptg: "ℊ", scripto: "ℴ", frakturC: "ℭ", frakturH: "ℌ", frakturI: "ℑ", frakturR: "ℜ", frakturZ: "ℨ", "double-struckC": "ℂ", "double-struckH": "ℍ", "double-struckN": "ℕ", "double-struckP": "ℙ", "double-struckQ": "ℚ", "double-struckR": "ℝ", "double-struckZ": "ℤ" };
 const MOST_NESTED = 60;
 const LONGEST = 5_000;
+const DIGIT = /^[0-9]$/;
 
 const row = (parts: string[]): string => (parts.length === 1 ? (parts[0] as string) : `<mrow>${parts.join("")}</mrow>`);
 const operator = (sign: string, more = ""): string => `<mo${more}>${escape(sign)}</mo>`;
@@ -57,10 +58,8 @@ class Parser {
   }
 
   private until(ends: (token: string) => boolean): string[] {
-    if (++this.depth > MOST_NESTED) throw new Error("too deep");
     const parts: string[] = [];
     for (let token = this.peek(); token !== undefined && !ends(token) && token !== "}"; token = this.peek()) parts.push(this.scripted());
-    this.depth -= 1;
     return parts;
   }
 
@@ -69,7 +68,7 @@ class Parser {
     const first = this.peek() ?? "";
     const name = first.slice(1);
     const limits = name in BIG ? !/int$/.test(name) : UNDER.has(name);
-    const base = first === "^" || first === "_" ? "<mrow></mrow>" : this.one();
+    const base = first === "^" || first === "_" ? "<mrow></mrow>" : DIGIT.test(first) || (first === "." && DIGIT.test(this.tokens[this.at + 1] ?? "")) ? this.number() : this.one();
     let under = "";
     let over = "";
     for (let token = this.peek(); token === "^" || token === "_" || token === "'" || token === "\\limits"; token = this.peek()) {
@@ -85,19 +84,30 @@ class Parser {
   }
 
   private one(): string {
+    if (++this.depth > MOST_NESTED) throw new Error("too deep");
+    const drawn = this.single();
+    this.depth -= 1;
+    return drawn;
+  }
+
+  /** A point or a comma is part of a number when a digit follows. */
+  private number(): string {
+    let digits = this.tokens[this.at++] as string;
+    for (;;) {
+      const [token = "", after = ""] = this.tokens.slice(this.at, this.at + 2);
+      if (!DIGIT.test(token) && !(/^[.,]$/.test(token) && DIGIT.test(after))) return `<mn>${digits}</mn>`;
+      digits += token;
+      this.at += 1;
+    }
+  }
+
+  private single(): string {
     const token = this.peek();
     if (token === undefined) throw new Error("incomplete");
     this.at += 1;
     if (token === "{") return this.closed();
     if (token.startsWith("\\")) return this.command(token.slice(1));
-    if (/[0-9.]/.test(token)) {
-      let digits = token;
-      while (/^[0-9.,]$/.test(this.tokens[this.at] ?? "") && /^[0-9]$/.test(this.tokens[this.at + 1] ?? "0")) {
-        if (this.tokens[this.at] === "," && !/^[0-9]$/.test(this.tokens[this.at + 1] ?? "")) break;
-        digits += this.tokens[this.at++];
-      }
-      return `<mn>${digits}</mn>`;
-    }
+    if (DIGIT.test(token)) return `<mn>${token}</mn>`; // what a command is given is one digit
     if (/\p{L}/u.test(token)) return this.letter(token);
     if (token === "~") return '<mspace width="0.25em"></mspace>';
     if (token === "&" || token === "#" || token === "$" || token === "}") throw new Error("misplaced");

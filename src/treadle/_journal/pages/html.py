@@ -16,7 +16,7 @@ from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import CONVERSATION, RunState, fold
 
 _STYLE = """
-:root { color-scheme: light dark; }
+:root { color-scheme: light dark; background: Canvas; color: CanvasText; } a { color: light-dark(#1f5f9e, #8dbdf0); }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 0 1rem 4rem; }
 body { overflow-wrap: break-word; } header { position: sticky; top: 0; padding: .6rem 0; background: Canvas; }
 header { display: flex; flex-wrap: wrap; gap: .8rem; align-items: center; border-bottom: 1px solid #8884; }
@@ -27,6 +27,13 @@ pre, .text { white-space: pre-wrap; margin: .25rem 0; } pre { font: 13px/1.4 ui-
 .thought, .quiet { opacity: .75; } summary { cursor: pointer; } code { font: 13px ui-monospace, monospace; }
 details { border: 1px solid #8886; border-radius: 6px; padding: .3rem .7rem; margin: .5rem 0; }
 .failed { border-color: #c44; } .off { display: none; } img { max-width: 100%; } .table { overflow-x: auto; }
+.math math { font-size: 1.08em; } div.math { overflow: auto hidden; padding: .3rem 0; text-align: center; }
+.aligned mtd:nth-child(odd) { text-align: right; } .aligned mtd:nth-child(even), .cases mtd { text-align: left; }
+.boxed { border: 1px solid currentcolor; padding: .2em; } .footnote { font-size: .9em; }
+.tok-k { color: light-dark(#7a3e9d, #c9a0ec); font-weight: 560; } .tok-s { color: light-dark(#2f6b3c, #9bcf9f); }
+.tok-n { color: light-dark(#9a4a10, #e5b07a); } .tok-f { color: light-dark(#1f5f9e, #8dbdf0); }
+.tok-a { color: light-dark(#8a3f55, #ec9fb0); } .tok-c { opacity: .75; font-style: italic; }
+.tok-i { color: light-dark(#2f6b3c, #9bcf9f); } .tok-d { color: light-dark(#a3312a, #f0a09a); }
 table { border-collapse: collapse; } th, td { padding: .3rem .8rem; border-bottom: 1px solid #8884; text-align: left; }
 """
 _SCRIPT = """

@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 
+from treadle._journal.pages.colours import coloured
+from treadle._journal.pages.formulas import formula
+
 _DEEPEST = 6
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([^\s`]{0,40})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
@@ -19,8 +22,18 @@ _ITEM = re.compile(r"( {0,12})([-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 _COLUMNS = re.compile(r"\s{0,3}\|?(?:\s{0,9}:?-{1,60}:?\s{0,9}\|){0,100}\s{0,9}:?-{1,60}:?\s{0,9}\|?\s{0,9}$")
 _CELL = re.compile(r"(?<!\\)\|")
+_FORMULA = re.compile(r" {0,3}(\$\$|\\\[)")
+_FORMULA_LINES = 60
+_FOOTNOTE = re.compile(r"\[\^([^\]\s]{1,40})\]:[ \t]*")
+# A sum of money is no formula: the first sign stands directly before something, the second directly after, and no digit
+# follows.
 _INLINE = re.compile(
-    r"\\(?P<sign>[!-/:-@\[-`{-~])"
+    r"\$\$(?P<shown>(?:\\.|[^$\\]){1,2000}?)\$\$"
+    r"|\$(?P<tex>(?=\S)(?:\\.|[^$\\\n]){0,1000}?[^\s\\$]|[^\s$])\$(?!\d)"
+    r"|\\\((?P<round>(?:[^\\]|\\[^()]){1,2000}?)\\\)"
+    r"|\\\[(?P<square>(?:[^\\]|\\[^\[\]]){1,2000}?)\\\]"
+    r"|\[\^(?P<note>[^\]\s]{1,40})\]"
+    r"|\\(?P<sign>[!-/:-@\[-`{-~])"
     r"|(?<!`)(?P<ticks>`{1,3})(?P<code>[^`\n]{1,500})(?P=ticks)(?!`)"
     r"|\*\*(?=\S)(?P<strong>(?:[^*\n]|\*(?!\*)){1,500}?)(?<=\S)\*\*"
     r"|(?<![\w*])\*(?=[^\s*])(?P<em>[^*\n]{1,500}?)(?<=\S)\*(?!\*)"
@@ -46,8 +59,16 @@ def _blocks(lines: list[str], pictures: Mapping[str, str], deep: int) -> Iterato
             at += 1
         elif fence := _FENCE.match(line):
             end = _fence_end(lines, at, fence[1])
-            yield f"<pre><code>{escape(chr(10).join(lines[at + 1 : end]))}</code></pre>"
+            yield _fenced("\n".join(lines[at + 1 : end]), fence[2])
             at = end + 1
+        elif (end := _formula_end(lines, at)) > at:
+            yield _displayed("\n".join(lines[at:end]).strip()[2:-2].strip())
+            at = end
+        elif note := _FOOTNOTE.match(line):
+            end = _end(lines, at + 1, lambda one: bool(one.strip()) and not _FOOTNOTE.match(one))
+            words = " ".join([line[note.end() :], *(one.strip() for one in lines[at + 1 : end])])
+            yield f"<p class=footnote><sup>{escape(note[1])}</sup> {_inline(words, pictures)}</p>"
+            at = end
         elif heading := _HEADING.match(line):
             level = min(6, len(heading[1]) + 2)  # the page has headings of its own above it
             yield f"<h{level}>{_inline(heading[2].rstrip('# '), pictures)}</h{level}>"
@@ -77,7 +98,8 @@ def _blocks(lines: list[str], pictures: Mapping[str, str], deep: int) -> Iterato
 def _begins(line: str, deep: int) -> bool:
     """Whether a line ends the paragraph before it."""
     nested = deep < _DEEPEST and (_QUOTE.match(line) or _ITEM.match(line))
-    return bool(nested or _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line))
+    others = (_FENCE, _HEADING, _RULE, _FORMULA, _FOOTNOTE)
+    return bool(nested or any(pattern.match(line) for pattern in others))
 
 
 def _end(lines: list[str], at: int, belongs: Callable[[str], bool]) -> int:
@@ -87,6 +109,31 @@ def _end(lines: list[str], at: int, belongs: Callable[[str], bool]) -> int:
 def _fence_end(lines: list[str], at: int, mark: str) -> int:
     closing = re.compile(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     return next((place for place in range(at + 1, len(lines)) if closing.match(lines[place])), len(lines))
+
+
+def _fenced(code: str, name: str) -> str:
+    if name.lower() in ("math", "latex", "tex") and code.strip():
+        return _displayed(code.strip())
+    return f"<pre><code>{coloured(code, name)}</code></pre>"
+
+
+def _displayed(tex: str) -> str:
+    return f'<div class="math" tabindex="0" role="group" aria-label="Formula">{formula(tex, True)}</div>'
+
+
+def _formula_end(lines: list[str], at: int) -> int:
+    """Past the lines of a formula that stands by itself; where it would begin, if there is none."""
+    found = _FORMULA.match(lines[at])
+    if found is None:
+        return at
+    closing = "$$" if found[1] == "$$" else "\\]"
+    rest = lines[at][found.end() :]
+    for end in range(at, min(len(lines), at + _FORMULA_LINES)):
+        before, close, after = (lines[end] if end > at else rest).partition(closing)
+        if close:
+            whole = not after.strip() and ("".join(lines[at + 1 : end]) + before + rest * (end > at)).strip()
+            return end + 1 if whole else at
+    return at
 
 
 def _list_end(lines: list[str], at: int, first: re.Match[str]) -> int:
@@ -157,6 +204,12 @@ def _marked(found: re.Match[str], pictures: Mapping[str, str], deep: int) -> str
         return f"<{tag}>{_inline(text, pictures, deep + 1) if deep < _DEEPEST else escape(text)}</{tag}>"
 
     match found.groupdict():
+        case {"shown": str(tex)} | {"square": str(tex)} if tex.strip():
+            return f'<span class="math">{formula(tex.strip(), True)}</span>'
+        case {"tex": str(tex)} | {"round": str(tex)} if tex.strip():
+            return f'<span class="math">{formula(tex.strip(), False)}</span>'
+        case {"note": str(name)}:
+            return f"<sup>{escape(name)}</sup>"
         case {"code": str(code)}:
             return f"<code>{escape(code)}</code>"
         case {"strong": str(words)}:
@@ -173,7 +226,7 @@ def _marked(found: re.Match[str], pictures: Mapping[str, str], deep: int) -> str
         case {"line": str()}:
             return "<br>"
         case _:
-            return escape(found["sign"] or "")
+            return escape(found["sign"] or found[0])
 
 
 def _link(address: str, words: str, picture: bool, pictures: Mapping[str, str]) -> str:
