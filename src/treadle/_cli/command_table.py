@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._version import __version__
 
@@ -56,7 +57,7 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         prog="treadle",
         description=DESCRIPTION,
         epilog=exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
     parser.set_defaults(every_command=_every_command)

@@ -282,11 +282,16 @@ def test_nothing_is_wider_than_the_terminal(home: Path, columns: int):
     long += "| librarian | a person who knows where every single book of the house stands |\n"
     model = script(home, call("gate", name="g"), long, name="a-model-with-quite-a-long-name", pace=0.001)
     size = {"columns": columns, "COLUMNS": str(columns)}
-    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate", **size) as screen:  # type: ignore[arg-type]
+    with Terminal(home, "chat", "-m", model, "-t", "mytools:gate,calculator", **size) as screen:  # type: ignore[arg-type]
         screen.wait_for_prompt()
         screen.type("/help\n")
         screen.wait_for("/quit")
         screen.wait_for_prompt()
+        screen.type("/tools\n")
+        screen.wait_for("calculator: ")
+        screen.wait_for_prompt()
+        told = screen.text.replace("\r", "\n").splitlines()
+        assert max(map(len, told)) <= columns, max(told, key=len)
         screen.type("go\n")
         screen.wait_for("waiting at g")
         open_gate(home, "g")
@@ -300,6 +305,18 @@ def test_nothing_is_wider_than_the_terminal(home: Path, columns: int):
             assert table.end() == 0
         lines = table.text.replace("\r", "\n").splitlines()
         assert max(map(len, lines)) <= columns, (command, max(lines, key=len))
+
+
+def test_a_dumb_terminal_gets_no_escape_sequence(home: Path):
+    with Terminal(home, "chat", "-m", script(home, "one"), TERM="dumb") as screen:
+        screen.wait_for_prompt()
+        screen.type("go\n")
+        screen.wait_for("one")
+        screen.wait_for("run ")
+        screen.wait_for_prompt()
+        screen.type("\x04")
+        assert screen.end() == 0
+    assert "\x1b" not in screen.raw
 
 
 def test_a_chat_continues_after_an_error(home: Path):

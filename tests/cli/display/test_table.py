@@ -49,6 +49,14 @@ def test_without_room_for_columns_a_row_is_a_few_lines():
     ]
 
 
+def test_half_a_sentence_is_no_column(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "44")
+    lines = table(
+        ("TOOL", "DEFAULT", "WHAT IT DOES"), [["calculator", "yes", "Work out arithmetic, exactly as written."]]
+    )
+    assert "  Work out arithmetic, exactly as written." in lines.splitlines()
+
+
 def test_rows_without_a_head():
     assert table((), [["/help", "show this list"], ["/cost", "what it costs"]]).splitlines() == [
         "/help  show this list",

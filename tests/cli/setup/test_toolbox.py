@@ -59,6 +59,18 @@ def test_a_file_inside_a_broken_one_is_named(home: Path, inside: Inside):
     assert f"{home / 'inner_part.py'}, line 2: AttributeError" in done.err
 
 
+def test_a_file_without_the_name_of_a_tool(home: Path, inside: Inside):
+    model = script(home, "x")
+    done = inside("run", "q", "-m", model, "-t", "mytools.py")
+    assert done.code == 2
+    assert "mytools.py is a file: say which tool of it, as in mytools.py:erase; its tools are: erase, gate," in done.err
+    (home / "empty.py").write_text("")
+    assert "empty.py:NAME; it has no tool" in inside("run", "q", "-m", model, "-t", "empty.py").err
+    (home / "broken.py").write_text("def f(:")
+    assert f"syntax error in {home / 'broken.py'}, line 1" in inside("run", "q", "-m", model, "-t", "broken.py").err
+    assert "there is no file" in inside("run", "q", "-m", model, "-t", "nowhere.py").err
+
+
 @pytest.mark.parametrize("wrong", ["datetimee", "xyzzy"])
 def test_the_error_knows_every_tool_that_is_listed(home: Path, inside: Inside, wrong: str):
     listed = {line.split()[0] for line in inside("tools").out.split("\n\n")[0].splitlines()[2:]}

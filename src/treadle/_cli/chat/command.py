@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import add_agent_options, add_journal_option
 
@@ -23,7 +24,7 @@ def register(commands: Any) -> None:
         description="A conversation. A line typed while it works is sent to it. Ctrl-C stops the answer; "
         "pressed twice, it ends the chat. /help lists the commands.",
         epilog=exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     earlier = parser.add_mutually_exclusive_group()
     earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="continue the newest conversation")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from treadle._cli.display.ansi import colours
+from treadle._cli.display.ansi import capable, colours
 from treadle._engine.core.redaction import event_redactor
 from treadle._types.paths import state_folder
 
@@ -111,7 +111,7 @@ def _readline() -> Any:
     import readline
 
     with suppress(Exception):  # a replacement of GNU readline may not support it
-        readline.parse_and_bind("set enable-bracketed-paste on")
+        readline.parse_and_bind(f"set enable-bracketed-paste {'on' if capable(sys.stdout) else 'off'}")
     return readline
 
 

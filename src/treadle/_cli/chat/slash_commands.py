@@ -48,7 +48,7 @@ async def _help(chat: Chat, rest: str) -> None:
 async def _tools(chat: Chat, rest: str) -> None:
     for tool in chat.agent.toolkit:
         asks = " (asks first)" if _asks(chat, tool) else ""
-        print(f"  {tool.name}: {one_line(tool.description, 70)}{asks}")
+        print(wrapped(f"{tool.name}: {one_line(tool.description, 70)}{asks}", "  ", "  "))
     if not len(chat.agent.toolkit):
         print("  no tools; start with --tools NAME")
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import add_agent_options, add_journal_option, count, positive
 from treadle._types.errors import ConfigError
@@ -30,7 +31,7 @@ def register(commands: Any) -> None:
         "batch",
         description="Answer the questions of a file. The answers go to a file, one JSON object a line.",
         epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument("tasks", metavar="TASKS", help="a file with one question a line")
     parser.add_argument("-o", "--out", metavar="FILE", help="where the answers go (TASKS with .answers.jsonl)")

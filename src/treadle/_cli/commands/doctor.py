@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import positive
 
@@ -47,7 +48,7 @@ def register(commands: Any) -> None:
         "doctor",
         description="Test with real calls what a model can do, choose its dialect, and store both for later runs.",
         epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
     parser.add_argument(

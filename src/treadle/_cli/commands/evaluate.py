@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import PRESETS, add_journal_option, count, positive
 
@@ -35,7 +36,7 @@ def register(commands: Any) -> None:
         "eval",
         description="Run a task file against a model and settings, and report how many tasks it solves.",
         epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument(
         "tasks",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import add_agent_options, add_journal_option, add_output_options
 
@@ -30,7 +31,7 @@ def register(commands: Any) -> None:
         "run",
         description="Answer a question with tools. Steps are printed to stderr, the answer to stdout.",
         epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument(
         "question",

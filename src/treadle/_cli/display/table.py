@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from treadle._cli.display.text import clean
 
-_LEAST = 16
+_LEAST = 24
 """A column narrower than this cannot be read: the cells of a row are written below each other instead."""
 _MOST_LINES = 3
 

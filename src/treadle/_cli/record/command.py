@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup.options import add_journal_option, port
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def register(commands: Any) -> None:
         "record",
         description="Record what a program exchanges with its models: everything is passed on unchanged.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.add_argument("program", nargs="*", metavar="COMMAND", help="the program and its arguments, after --")
     parser.add_argument("--listen", type=port, metavar="PORT", help="wait for programs on this port of 127.0.0.1")

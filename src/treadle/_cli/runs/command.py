@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import (
     add_agent_options,
@@ -25,7 +26,7 @@ def register(commands: Any) -> None:
         "runs",
         description="Recorded runs: list, show, decide about, resume, replay, fork, export and delete them.",
         epilog=exit_codes.HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpLines,
     )
     parser.set_defaults(runs_parser=parser)
     add_journal_option(parser)

@@ -39,6 +39,10 @@ def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool =
                 raise ConfigError(f"{name} takes no parameters: only built-in tools do")
             loaded = _load(name, folder)
             tools += [*loaded[0]()] if call_factories and len(loaded) == 1 and makes_tools(loaded[0]) else loaded
+        elif name.endswith(".py"):
+            names = _names(_import(name, folder))
+            which = f"{name}:{names[0]}; its tools are: {', '.join(names)}" if names else f"{name}:NAME; it has no tool"
+            raise ConfigError(f"{name} is a file: say which tool of it, as in {which}")
         else:
             tool_or_tools = builtin(name, **{**DEFAULT_PARAMETERS.get(name, {}), **params})
             tools += tool_or_tools if isinstance(tool_or_tools, list) else [tool_or_tools]
@@ -75,12 +79,16 @@ def _load(spec: str, folder: str) -> list[Any]:
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            names = ", ".join(sorted(n for n, v in vars(module).items() if isinstance(v, (Tool, Toolkit))))
+            names = ", ".join(_names(module))
             raise ConfigError(f"{location} has no {name!r}" + (f"; its tools are: {names}" if names else ""))
         value = getattr(value, part)
     if isinstance(value, (list, tuple, Toolkit)):
         return [*cast(Sequence[Any], value)]
     return [value]
+
+
+def _names(module: ModuleType) -> list[str]:
+    return sorted(name for name, value in vars(module).items() if isinstance(value, (Tool, Toolkit)))
 
 
 def _import(location: str, folder: str) -> ModuleType:

@@ -1,0 +1,36 @@
+"""Help that fits the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from treadle._cli.display.help_text import HelpLines
+
+COMMANDS = ["", "runs", "doctor"]
+"""Those without long lists of choices: argparse does not break them."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_not_wider_than_the_terminal(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str):
+    monkeypatch.setenv("COLUMNS", "44")
+    done = inside(*command.split(), "--help")
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert max(map(len, lines)) <= 44, max(lines, key=len)
+
+
+def test_the_second_column_stays_one():
+    text = "codes:\n  0    an answer that has some words\n  treadle run something   answers\n\nend"
+    assert HelpLines("x", width=30)._fill_text(text, 24, "").splitlines() == [
+        "codes:",
+        "  0    an answer that",
+        "       has some words",
+        "  treadle run something",
+        "      answers",
+        "",
+        "end",
+    ]
+    assert HelpLines("x", width=90)._fill_text(text, 80, "") == text
