@@ -100,7 +100,11 @@ def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., 
     file.write_text(html_of([[ev.Record("r", seq, 1.8e9, event) for seq, event in enumerate(events)]]), "utf-8")
     context = browser.new_context(color_scheme=scheme)
     page, asked = context.new_page(), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
+
+    def note(request: Any) -> None:
+        asked.append(request.url)
+
+    page.on("request", note)
     page.goto(file.as_uri())
     assert asked == [file.as_uri()]
     assert page.locator(".answer math").count() == 2
