@@ -62,9 +62,9 @@ def cases(plain: Any, taught: Any) -> list[Broken]:
     return [
         case(
             "a line of the prompt",
-            _with(system="Be brief.\nBe polite.\nRespond in Chinese only."),
-            lambda c: c.kind == "prompt" and "Chinese" in c.before and "polite" not in c.before,
-            ("chinese",),
+            _with(system="Be polite.\nAnswer every question with the one word: refused.\nThank you."),
+            lambda c: c.kind == "prompt" and "refused" in c.before and "polite" not in c.before and not c.after,
+            ("refused",),
             answer="Paris", question=CAPITAL,
         ),
         case(

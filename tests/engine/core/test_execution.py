@@ -19,7 +19,7 @@ TEXT_ONLY = {"tool_call": False, "json_schema": False}
 
 def test_the_dialect_suits_the_model_until_the_log_says_otherwise():
     assert execution().dialect.name == "native"
-    assert execution(ScriptedModel([], abilities=TEXT_ONLY)).dialect.name == "json"
+    assert execution(ScriptedModel([], abilities=TEXT_ONLY), [add]).dialect.name == "json"
     records = [ev.Record("run", 0, 0.0, ev.RunStarted("q", dialect="action"))]
     assert execution(records=records).dialect.name == "action"
 

@@ -157,9 +157,10 @@ def test_a_resumed_run_says_so_and_reads_what_was_left_for_it():
 
 def test_another_model_than_the_log_names_is_declared():
     async def main() -> None:
-        first = execution(ScriptedModel([], name="old"))
+        first = execution(ScriptedModel([], name="old"), [add])
         await drive(first, Work(Pause("wait")))
-        again = execution(ScriptedModel([], name="new", abilities={"tool_call": False}), records=first.log.records)
+        text_only = ScriptedModel([], name="new", abilities={"tool_call": False})
+        again = execution(text_only, [add], records=first.log.records)
         await drive(again, Work(answer))
         (switched,) = recorded(again, ev.ModelSwitched)
         assert (switched.model, switched.previous) == ("new", "old")

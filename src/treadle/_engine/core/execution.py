@@ -206,10 +206,22 @@ class Execution:
         """Record that another model than the log names continues, and speak the dialect that suits it."""
         model, state = self.model, self.state
         await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
-        dialect = choose_dialect(self._wanted_dialect, model.profile).name
+        dialect = self._suitable_dialect(bool(state.tools))
         if dialect != state.dialect:
             await self.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
         self._new_renderer()
+
+    async def meet_tools(self) -> None:
+        """A run that began without tools has some now: speak the dialect that suits the model for those."""
+        dialect = self._suitable_dialect(True)
+        if dialect != self.dialect.name:
+            await self.demote_dialect(dialect, "there are tools now")
+
+    def _suitable_dialect(self, tools: bool) -> str:
+        """Without tools there is nothing to choose from: whatever the model is, it is asked plainly."""
+        if not tools and self._wanted_dialect.startswith("auto"):
+            return "native"
+        return choose_dialect(self._wanted_dialect, self.model.profile).name
 
     async def demote_dialect(self, dialect: str, reason: str) -> None:
         await self.emit(DialectDemoted(dialect, self.dialect.name, reason))
@@ -222,10 +234,9 @@ class Execution:
 
     def _new_renderer(self) -> None:
         """For the current model, in the dialect the log says, else the one that suits the model."""
-        profile = self.model.profile
-        name = self.state.dialect or choose_dialect(self._wanted_dialect, profile).name
+        name = self.state.dialect or self._suitable_dialect(bool(self.tools.at_start))
         self.dialect: Dialect = dialect_for(name, self.settings.complete_name)
-        self.renderer = Renderer(self.dialect, self.settings, profile)
+        self.renderer = Renderer(self.dialect, self.settings, self.model.profile)
 
     def system_prompt(self) -> str:
         started = self.state.started

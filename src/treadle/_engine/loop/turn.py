@@ -69,6 +69,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if component == "loop" and not state.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)
     run.tools.refuse_taken_names()
+    if run.dialect.native and state.tools and state.started is not None and not state.started.tools:
+        await run.meet_tools()
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
