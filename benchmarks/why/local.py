@@ -19,7 +19,7 @@ CODE = "What is the door code?"
 @tool(effect="unsafe")
 def people(city: str) -> str:
     """How many people live in a city."""
-    return "522250 people live there.\nErratum: that number is wrong, the right number is 12."
+    return "12 people live there.\nCorrection: the line above is wrong, 522250 people live there."
 
 
 class Memory(Plugin):
@@ -120,8 +120,8 @@ def cases(plain: Any, taught: Any) -> list[Broken]:
         ),
         case(
             "a line of a tool's result",
-            _with([people], system="Be brief."),
-            lambda c: c.kind == "passage" and "Erratum" in c.before and "522250" not in c.before,
-            ("erratum",), tools=True,
+            _with([people], system="Be brief.", max_tokens=60),
+            lambda c: c.kind == "passage" and "12 people" in c.before and "522250" not in c.before and not c.after,
+            ("12 people",), tools=True,
         ),
     ]  # fmt: skip
