@@ -157,11 +157,8 @@ class Shortening(Plugin):
         await guard._replace(run, covered, SUMMARY + self.summary, "compacted")
 
 
-async def render(
-    r: random.Random, facts: Facts, scenario: Scenario, system: str, tool_count: int
-) -> Conversation | None:
-    """The conversation, or None when the engine did not take the script as it is (which is a mistake of the script)."""
-    tools = [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, tool_count)]
+def settings_of(system: str) -> dict[str, Any]:
+    """Of an agent that plays a scenario."""
     settings: dict[str, Any] = {
         "answer": "direct",
         "dialect": "compact",
@@ -169,8 +166,15 @@ async def render(
         "max_iterations": 14,
         "selection_threshold": None,
     }
-    if system:
-        settings["system"] = system
+    return settings | ({"system": system} if system else {})
+
+
+async def render(
+    r: random.Random, facts: Facts, scenario: Scenario, system: str, tool_count: int
+) -> Conversation | None:
+    """The conversation, or None when the engine did not take the script as it is (which is a mistake of the script)."""
+    tools = [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, tool_count)]
+    settings = settings_of(system)
     if scenario.summary:
         settings["plugins"] = [Shortening(scenario.summary, scenario.summary_after)]
     past = [
