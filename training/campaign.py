@@ -2,7 +2,8 @@
 python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
-evaluated while the next is trained. Given again after an interruption it does what is left. `collect`: what is
+evaluated while the next is trained. With `--lessons FILE --pilot SECONDS` a first, short training shows what it gets
+wrong, and the seeds learn that, too. Given again after an interruption it does what is left. `collect`: what is
 finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
@@ -24,6 +25,8 @@ from training.figures import ranking, wilson
 from training.pack import pack
 
 TRIES = 3
+PILOT = "1000"
+"""The seed of the short training whose mistakes are learnt from."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
 
@@ -42,17 +45,37 @@ def start(out: Path, log: str, module: str, *arguments: object) -> subprocess.Po
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
 
 
+def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: object) -> subprocess.Popen[bytes]:
+    return start(
+        options.out, "train.log", "train", options.model, options.out, "--name", options.name, "--seeds", seeds,
+        "--data", options.data, "--seconds", seconds, "--steps", options.steps, "--batch", options.batch, *more,
+    )  # fmt: skip
+
+
+def find_lessons(options: argparse.Namespace) -> None:
+    """What a first, short training still gets wrong. The seeds that count learn it as well; so do larger models."""
+    if not options.lessons or not options.pilot or options.lessons.is_file():
+        return
+    pilot = options.out / "pilot" / f"{options.name}-{PILOT}.gguf"
+    pilot.parent.mkdir(exist_ok=True)
+    aside = argparse.Namespace(**{**vars(options), "out": pilot.parent})
+    if trainer(aside, PILOT, options.pilot).wait():
+        say(options.out, "the pilot ended with an error (pilot/train.log): no lessons")
+        return
+    playing = start(
+        options.out, "mistakes.log", "mistakes", options.model, pilot, options.lessons,
+        "--seconds", options.pilot, "--scenarios", options.scenarios,
+    )  # fmt: skip
+    say(options.out, "no lessons (mistakes.log)" if playing.wait() else f"lessons: {options.lessons.stat().st_size}")
+
+
 def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
     """A training that ends with an error is begun again; it goes on where it was."""
+    more = ["--lessons", options.lessons] if options.lessons else []
     for attempt in range(TRIES):
         if all(path.is_file() for path in adapters):
             return
-        process = start(
-            options.out, "train.log", "train", options.model, options.out, "--name", options.name,
-            "--seeds", options.seeds, "--data", options.data, "--seconds", options.seconds, "--steps", options.steps,
-            "--batch", options.batch,
-        )  # fmt: skip
-        if process.wait():
+        if trainer(options, options.seeds, options.seconds, *more).wait():
             say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
     missing = [path.name for path in adapters if not path.is_file()]
     if missing:
@@ -74,6 +97,7 @@ def run(options: argparse.Namespace) -> None:
     mixed = out / f"{options.name}-mean.gguf"
     everything = [*seeds, mixed] if len(seeds) > 1 else seeds
     say(out, "begins:", ", ".join(path.stem for path in everything))
+    find_lessons(options)
     judging = evaluator(options, everything, "own,dev,known")
     try:
         train_all(options, seeds)
@@ -156,6 +180,9 @@ def main() -> None:
     running.add_argument("--batch", type=int, default=16384)
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
+    running.add_argument("--lessons", type=Path, help="mistakes to learn from; made by a pilot, if it is not there")
+    running.add_argument("--pilot", type=float, default=0, help="seconds of the pilot, and again for its mistakes")
+    running.add_argument("--scenarios", type=int, default=4000, help="that the pilot plays, at most")
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
     collecting = commands.add_parser("collect")
     collecting.add_argument("out", type=Path)

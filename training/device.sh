@@ -1,7 +1,8 @@
 #!/bin/sh
 # What is done on the machine with the accelerator. It has no network: everything comes in parcels (training/carry.py).
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
-#   sh training/device.sh start 0.5b 1,2,3 200        begin a campaign in the background: model, seeds, seconds a seed
+#   sh training/device.sh start 0.5b 1,2,3 200 100    begin a campaign in the background: model, seeds, seconds a seed,
+#                                                     seconds of the pilot whose mistakes are learnt (0: none of its own)
 #   sh training/device.sh look "$OUT"                 how far it is, and what is finished and was not sent yet
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
@@ -29,6 +30,7 @@ start)
   rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-2" --seeds "$3" --seconds "$4" \
+    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --batch "${TREADLE_BATCH:-16384}" \
     --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"

@@ -1,4 +1,5 @@
 """python -m training.train MODEL.gguf OUT [--seeds 1,2,3] [--data CONVERSATIONS.jsonl.xz | --bfcl DATA] [--seconds 300]
+                         [--lessons MISTAKES.jsonl.xz]
 
 Trains an adapter for each seed and writes it as a GGUF file. What was interrupted goes on where it was when the same
 command is given again; seeds whose adapter is there are done.
@@ -230,6 +231,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--data", type=Path, help="conversations that training.build has written")
     parser.add_argument("--bfcl", type=Path)
+    parser.add_argument("--lessons", type=Path, help="what training.mistakes has written; learnt twice, if it is there")
     parser.add_argument("--runs", type=Path, help="pairs of your own runs: treadle runs export all --training -o FILE")
     parser.add_argument("--name", default="adapter")
     return parser.parse_args(arguments)
@@ -245,6 +247,8 @@ def main() -> None:
     network = Network(options.model)
     say("loaded", round(sum(p.numel() for p in network.parameters) / 1e6, 2), "million parameters to train on", DEVICE)
     rendered = read_conversations(options.data) if options.data else asyncio.run(gather(options.scale, 1, options.bfcl))
+    if options.lessons and options.lessons.is_file():
+        rendered += read_conversations(options.lessons) * 2
     if options.runs:
         rendered += [of_run(line) for line in options.runs.read_bytes().splitlines()]
     data = sequences(network, rendered)
