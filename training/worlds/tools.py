@@ -70,6 +70,14 @@ class Facts:
             self._things[kind].append(key)
 
 
+def example(facts: Facts, kind: Kind) -> str:
+    """For a description. Often it is a thing that there is: whoever takes it for the value gets no error, but an answer
+    about something else."""
+    r = facts.r
+    key = facts.thing(kind.name) if r.random() < 0.6 else kind.keys(r)
+    return r.choice((f"for example {key}", f'such as "{key}"', f"e.g. {key}", f"like {key}"))
+
+
 class Lookup:
     """A tool that tells one attribute or one relation of a thing."""
 
@@ -114,7 +122,8 @@ class Lookup:
                 "",
                 "",
                 f"The {kind.name}",
-                f"Which {kind.name}, for example {kind.keys(r)}",
+                f"Which {kind.name}, {example(facts, kind)}",
+                f"{w.capital(self.parameter.replace('_', ' '))} of the {kind.name}, {example(facts, kind)}",
                 f"Name or number of the {kind.name}",
             )
         )
