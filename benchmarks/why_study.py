@@ -30,7 +30,7 @@ from treadle._models.local.model import LocalModel
 
 async def studied(tasks: TaskSet, variant: Variant, args: argparse.Namespace) -> None:
     failures = 0
-    for task in tasks.tasks:
+    for task in (task for task in tasks.tasks if not args.only or task.id in args.only):
         journal = MemoryJournal()
         one = msgspec.structs.replace(tasks, tasks=(task,)) if isinstance(tasks, msgspec.Struct) else tasks
         (trial,) = await run_tasks(one, [variant], journal=journal)
@@ -40,8 +40,9 @@ async def studied(tasks: TaskSet, variant: Variant, args: argparse.Namespace) ->
             begun = time.monotonic()
             agent = agent_for(one, variant, task, journal)
             found = await find_causes(
-                agent, trial.run_id, check=task.check, requests=args.requests, parallel=1, on_experiment=_show
-            )
+                agent, trial.run_id, check=task.check, requests=args.requests, parallel=1, on_experiment=_show,
+                dialects=args.try_dialect,
+            )  # fmt: skip
             row |= {
                 "problems": trial.problems,
                 "causes": [[str(cause.change), str(cause.experiment.share)] for cause in found.causes[:4]],
@@ -67,6 +68,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--failures", type=int, default=6)
     parser.add_argument("--requests", type=int, default=12)
+    parser.add_argument("--only", action="append", default=[], help="the id of a task")
+    parser.add_argument("--try-dialect", action="append", default=[])
     args = parser.parse_args()
     loaded = load_tasks(str(EVALS / f"{args.tasks}.jsonl"), TOOLS)
     tasks = select_tasks(loaded, split="", kinds=args.kind, limit=None)
