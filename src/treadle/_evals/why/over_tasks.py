@@ -86,6 +86,7 @@ async def find_fixes(
         labs[trial.task] = Lab(
             agent, records, judge, purse, journal=journal, parallel=parallel, on_experiment=on_experiment
         )
+        labs[trial.task].inside = trial.run_id
     failed = [trial.task for trial in own if not trial.passed]
     causes: dict[str, Causes] = {}
     for task in failed:

@@ -22,14 +22,15 @@ from treadle._evals.why.findings import Cause, Causes
 from treadle._evals.why.lab.asking import Purse
 from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.lab.experiments import Experiment, Lab
-from treadle._evals.why.lab.judges import Custom, Judge, judge_for
-from treadle._evals.why.lab.marks import Mark, marks_in
+from treadle._evals.why.lab.judges import ByModel, Custom, Judge, judge_for
+from treadle._evals.why.lab.marks import Mark, check_step, marks_in
 from treadle._evals.why.lab.notebook import Notebook
-from treadle._evals.why.lab.variants import name_of
+from treadle._evals.why.lab.variants import GUARDS, name_of
 from treadle._evals.why.patches import patch_for, source_files
 from treadle._evals.why.pieces import pieces
 from treadle._evals.why.ranking import ranked
 from treadle._flows.agent import Agent
+from treadle._flows.checks import check_dialect
 from treadle._journal.memory import MemoryJournal
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
@@ -88,10 +89,15 @@ async def find_causes(
     call again goes on with it.
     """
     records = await _records(agent, run)
+    if not records:
+        raise ConfigError("the log of the run is empty: there is nothing to search")
+    wanted = Wanted([*dialects], [*lines], [*guards], [*also], [*map(Path, files)])
+    given = _given(records, answer, call, args, step)
+    _check(wanted)
     purse = Purse(requests, cost)
     note = await _note(agent, records[0].run)
-    marks = [Mark(step=step, answer=answer, call=call, args=args)] if answer or call else marks_in(note)
-    judge = judge_for(records, marks, check, note, judge_model, purse, by_person=not (answer or call))
+    marks = given or marks_in(note)
+    judge = judge_for(records, marks, check, note, judge_model, purse, by_person=not given)
     named = {model.name: model for model in [*map(resolve_model, models), *agent.models[1:]]}
     lab = Lab(
         agent,
@@ -104,12 +110,35 @@ async def find_causes(
         on_experiment=on_experiment,
     )
     lab.trials = trials
-    wanted = Wanted([*dialects], [*lines], [*guards], [*also], [*map(Path, files)])
     return await search(lab, wanted, marks)
+
+
+def _given(records: Sequence[Record], answer: str, call: str, args: dict[str, Any] | None, step: int) -> list[Mark]:
+    """What the caller expects. Raises `ConfigError` where no run could ever have it."""
+    if args and not call:
+        raise ConfigError("args are those of a call: name its tool with call='...'")
+    if step and not (answer or call):
+        raise ConfigError("step says where something was expected: say what, with answer='...' or call='...'")
+    check_step(records, step)
+    marks = [Mark(step, answer)] if answer else []
+    return [*marks, Mark(step, "", call, args)] if call else marks
+
+
+def _check(wanted: Wanted) -> None:
+    """What cannot be tried is said before anything is spent."""
+    for name in wanted.dialects:
+        check_dialect(name)
+    for name in wanted.guards:
+        if name not in GUARDS:
+            raise ConfigError(f"there is no guard {name!r}; expected one of: {', '.join(GUARDS)}")
+    for path in wanted.files:
+        if not path.is_file():
+            raise ConfigError(f"there is no file {str(path)!r} to look for the cause in")
 
 
 async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] = ()) -> Causes:
     """The search itself, on a run that its lab knows. It is written down in the journal while it goes on."""
+    spent = lab.purse.requests
     problem = await lab.judge.judge(lab.state)
     if problem.right:
         raise ConfigError(f"nothing is wrong with this run by {lab.judge.name}: say what was expected")
@@ -118,8 +147,10 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
     await notebook.open(lab.judge.name, problem.why)
     lab.notebook = notebook
+    if isinstance(lab.judge, ByModel):
+        lab.judge.remember(notebook)
     try:
-        found = await _search(lab, wanted or Wanted(), marks, problem.why)
+        found = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
         await notebook.close(str(found), complete=found.complete, data=_told(found))
     finally:
         lab.notebook = None
@@ -149,10 +180,10 @@ def _told(found: Causes) -> dict[str, Any]:
     }
 
 
-async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str) -> Causes:
+async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str, spent: int) -> Causes:
     judge, purse = lab.judge, lab.purse
     complete, repeated, until = True, None, 0
-    spent, reused, usage = purse.requests, purse.reused, purse.usage
+    reused, usage = purse.reused, purse.usage
     try:
         again = await lab.try_one(Change("nothing"), lab.steps[0])
         if again.helps and lab.trials == 1:

@@ -136,6 +136,8 @@ class Lab:
         """The words of the wrong answer that the question does not have."""
         self.trials = 1
         self.notebook: Notebook | None = None
+        self.inside = ""
+        """The run that experiments are inside of when no search is under way."""
         self.from_the_start: Experiment | None = None
         """The same again from before the plug-ins have started, where that was looked at."""
         self.total = 0
@@ -214,6 +216,8 @@ class Lab:
         run_id = self._id(change, step, trial, shake)
         records = await self._stored(run_id)
         if not records or not isinstance(records[-1].event, RunFinished):
+            if self.purse.out.is_set():  # nothing is begun that could not go on
+                raise BudgetExhaustedError(f"the search has spent its {self.purse.limit} model requests")
             variant = self._agent(change, 0 if shake else trial)
             if not records:
                 await self._fork(change, step, run_id, variant, shake)
@@ -269,7 +273,7 @@ class Lab:
             words = f"{state.started.system}\n\n{shake}".strip()
             events.append(HistoryReplaced(len(state.window), system=words, reason="neutral words"))
         note = Noted(EXPERIMENT, {"of": first.run, "step": step, "change": msgspec.to_builtins(change)})
-        parent = self.notebook.id if self.notebook is not None else ""
+        parent = self.notebook.id if self.notebook is not None else self.inside
         await fork_at_record(
             self.journal, [apart, *self.records[1:]], cut, new_id=run_id, events=[*events, note], parent=parent
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -12,6 +14,7 @@ from treadle._evals.checks import Check, ExpectedCall, RecordedCall, evaluate_ch
 from treadle._evals.runner import FAILED_STOPS
 from treadle._evals.why.lab.asking import Purse
 from treadle._evals.why.lab.marks import Mark
+from treadle._evals.why.lab.notebook import Notebook
 from treadle._models.base import Model, complete
 from treadle._models.catalog.registry import resolve_model
 from treadle._types.errors import ConfigError
@@ -83,6 +86,16 @@ class ByModel:
     def __init__(self, model: Model, purse: Purse, wanted: str = "") -> None:
         self._model, self._purse, self._wanted = model, purse, wanted
         self.name = f"the model {model.name}, as a last resort: it may be wrong"
+        self._known: dict[str, Judged] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._notebook: Notebook | None = None
+
+    def remember(self, notebook: Notebook) -> None:
+        """What was asked in an earlier search is not asked again, and what is asked now is kept for a later one."""
+        self._notebook = notebook
+        for note in notebook.notes:
+            if note.get("what") == "judged":
+                self._known.setdefault(note["asked"], Judged(note["right"], note["why"]))
 
     async def judge(self, state: RunState) -> Judged:
         ended = _ended(state)
@@ -92,6 +105,17 @@ class ByModel:
         answer = state.finished.answer if state.finished else ""
         results = "\n".join(f"{step.tool} {step.args}: {step.observation[:500]}" for step in state.steps)
         text = f"Question: {state.question}\nResults of tools:\n{results}\nAnswer: {answer}{wanted}"
+        asked = blake2b(f"{self._model.name}\n{text}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+        async with self._asking.setdefault(asked, asyncio.Lock()):
+            if asked in self._known:
+                self._purse.reused += 1
+            else:
+                self._known[asked] = judged = await self._ask(text)
+                if self._notebook is not None:
+                    await self._notebook.note("judged", {"asked": asked, "right": judged.right, "why": judged.why})
+        return self._known[asked]
+
+    async def _ask(self, text: str) -> Judged:
         self._purse.take()
         reply = await complete(
             self._model,

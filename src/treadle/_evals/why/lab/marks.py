@@ -11,6 +11,7 @@ A note stays a text that people write as they like; lines of this form are marks
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
@@ -19,7 +20,7 @@ from msgspec import Struct
 from treadle._journal.base import Journal, RunInfo
 from treadle._safety.bounds import Amount, bounded
 from treadle._types.errors import ConfigError
-from treadle._types.events import ThinkStarted
+from treadle._types.events import Record, ThinkStarted
 
 _LINE = re.compile(r"^\s*expected(?: (answer|call))?(?: at step (\d+))?:[ \t]*(\S.*)$", re.IGNORECASE)
 
@@ -78,14 +79,19 @@ async def mark_wrong(
         raise ConfigError("say what was expected: answer='...', or call='tool' (with args={...} if you like)")
     if args is not None and not call:
         raise ConfigError("args are those of a call: name its tool with call='...'")
-    records = await journal.load(run_id)
-    steps = sorted({r.event.iteration for r in records if isinstance(r.event, ThinkStarted)})
-    if step and step not in steps:
-        raise ConfigError(f"the run has no step {step}; its steps are {', '.join(map(str, steps)) or 'none'}")
+    if len(call.split()) > 1:
+        raise ConfigError(f"call is the name of one tool, not {call!r}: its arguments are args={{...}}")
+    check_step(await journal.load(run_id), step)
     line = str(Mark(step, " ".join(answer.split()), call.strip(), args))
     note = (await journal.info(run_id)).note
     kept = [old for old in note.splitlines() if not _same_place(old, line)]
     return await journal.annotate(run_id, note="\n".join([*kept, line]).strip(), thumb="down")
+
+
+def check_step(records: Sequence[Record], step: int) -> None:
+    steps = sorted({r.event.iteration for r in records if isinstance(r.event, ThinkStarted)})
+    if step and step not in steps:
+        raise ConfigError(f"the run has no step {step}; its steps are {', '.join(map(str, steps)) or 'none'}")
 
 
 def _same_place(old: str, new: str) -> bool:

@@ -33,6 +33,8 @@ class Notebook:
     def __init__(self, journal: Journal, run_id: str, state: RunState) -> None:
         self.journal, self.of, self.id = journal, run_id, search_id(run_id)
         self._state, self._owner, self._next = state, fresh_id(), -1
+        self.notes: list[dict[str, Any]] = []
+        """What earlier searches have written down."""
 
     async def open(self, judge: str, problem: str) -> None:
         try:
@@ -43,6 +45,7 @@ class Notebook:
         except RunBusyError as error:
             raise RunBusyError(f"another search for the causes of run {self.of} is under way: {error}") from None
         self._next = len(records)
+        self.notes = [r.event.data for r in records if isinstance(r.event, Noted) and r.event.component == WHY]
         if not records:
             started = self._state.started
             model = started.model if started else ""
@@ -87,7 +90,7 @@ class Noticed(msgspec.Struct, frozen=True):
     """A search as its log has it: for whoever shows it."""
 
     notes: tuple[dict[str, Any], ...]
-    """Each with `what`: began | tried | found."""
+    """Each with `what`: began | tried | judged | found."""
     running: bool
     answer: str = ""
 
