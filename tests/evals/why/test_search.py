@@ -115,7 +115,7 @@ async def test_a_line_that_is_missing_and_a_guard_that_was_not_there():
 
     agent = Agent(ScriptedModel(needs_a_line), None, system="Be kind.", journal=MemoryJournal())
     result = await agent.run("q")
-    causes = await find_causes(agent, result.run_id, answer="42", lines=["Say 42."], guards=["reflection", "no such"])
+    causes = await find_causes(agent, result.run_id, answer="42", lines=["Say 42."], guards=["reflection"])
     assert str(causes.causes[0].change) == "the system prompt with 'Say 42.' added"
     assert "with the plug-in reflection" in [str(one.change) for one in causes.experiments]
 
