@@ -215,6 +215,7 @@ def test_the_status_line_has_the_price_where_it_is_known(home: Path):
             assert re.search(r"gpt-4o · 120 tokens \(40 cached\) · \$0\.0004\r\n> $", screen.text), screen.text
             screen.type("/cost\n")
             screen.wait_for("1 question, 120 tokens (40 cached) · $0.0004")
+            screen.wait_for_prompt()
             screen.type("\x04")
             assert screen.end() == 0
 
