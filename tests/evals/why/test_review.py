@@ -115,7 +115,8 @@ async def test_a_model_that_judges_is_asked_once_also_when_the_search_goes_on():
     agent, _, run = await a_run("Be polite.\nAlways round.\n" + "\n".join(f"Line {n}." for n in range(6)))
     whole = await find_causes(agent, run, judge_model=ScriptedModel(judge))
     assert len(asked) == len(set(asked)) == 2
-    assert whole.requests == len(whole.experiments) + 2, "the first verdict is counted, too"
+    runs = {run for experiment in whole.experiments for run in experiment.runs}
+    assert whole.requests == len(runs) + 2, "the first verdict is counted, too"
     asked.clear()
     agent, _, run = await a_run("Be polite.\nAlways round.\n" + "\n".join(f"Line {n}." for n in range(6)))
     for _ in range(8):
@@ -145,3 +146,22 @@ async def test_a_search_that_has_spent_its_limit_begins_nothing_more():
     assert not found.complete
     forks = await journal.list(limit=1000, parent=f"{run}.why")
     assert 12 <= len(forks) <= 12 + 4
+
+
+async def test_what_a_model_gets_right_now_and_then_is_no_cause():
+    """Right every fourth time, whatever it is told: repeated once it fails, and some change or other then helps."""
+    asked = 0
+
+    def moody(request: Request) -> str:
+        nonlocal asked
+        asked += 1
+        return "522250 people." if asked % 4 == 0 else "I do not know."
+
+    journal = MemoryJournal()
+    agent = Agent(ScriptedModel(moody), None, system="L1.\nL2.\nL3.", journal=journal)
+    result = await agent.run("How many people live in Lyon?")
+    found = await find_causes(agent, result.run_id, answer="522250", parallel=1)
+    assert found.repeated is not None
+    assert found.repeated.value > 0
+    assert [cause for cause in found.causes if cause.experiment.trials < 3] == []
+    assert all(cause.experiment.share.value > found.repeated.value for cause in found.causes)

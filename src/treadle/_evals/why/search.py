@@ -197,6 +197,7 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
             lab.from_the_start = await _from_the_start(lab)
             if not ranked(lab.done, repeated, lab.from_the_start):
                 await _with_narrowing(lab, candidates.finest(lab))
+            repeated = await _chance(lab, repeated)
             await _shake(lab, repeated)
     except BudgetExhaustedError:
         complete = False
@@ -276,6 +277,21 @@ async def _narrow(lab: Lab, helped: Experiment) -> None:
     kind = "passage" if change.kind == "result" else change.kind
     smaller = [(Change(kind, change.name, part, record=change.record), helped.step) for part in parts]
     await _with_narrowing(lab, smaller)
+
+
+async def _chance(lab: Lab, repeated: Share | None) -> Share | None:
+    """How often the same again goes right, once something seems to help. That it failed when it was repeated once says
+    little of a model that is right now and then; if that is what it is, what helped is repeated as well."""
+    best = ranked(lab.done, repeated, lab.from_the_start)
+    if lab.trials > 1 or not best or lab.agent.settings.temperature == 0:
+        return repeated
+    again = await lab.try_one(Change("nothing"), lab.steps[0], trials=AGAIN_WHEN_RANDOM)
+    if not again.helps:
+        return repeated
+    lab.trials = AGAIN_WHEN_RANDOM
+    while todo := [e for e in ranked(lab.done, again.share, lab.from_the_start) if e.trials < lab.trials]:
+        await lab.try_all([(experiment.change, experiment.step) for experiment in todo])
+    return again.share
 
 
 async def _shake(lab: Lab, repeated: Share | None) -> None:
