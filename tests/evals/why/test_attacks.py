@@ -145,7 +145,9 @@ async def test_what_a_search_leaves_is_hidden_and_goes_with_its_run():
     assert [info.run_id for info in await journal.list(parent="")] == [run]
     (search,) = await journal.list(parent=run)
     assert is_search(search.run_id)
-    assert len(await journal.list(parent=search.run_id, limit=500)) == len({r for e in found.experiments for r in e.runs})
+    assert len(await journal.list(parent=search.run_id, limit=500)) == len(
+        {r for e in found.experiments for r in e.runs}
+    )
     noticed = await read_notebook(journal, run)
     assert noticed is not None
     assert [note["what"] for note in noticed.notes][:2] == ["began", "tried"]
