@@ -119,10 +119,10 @@ async def test_a_model_that_judges_is_asked_once_also_when_the_search_goes_on():
     assert whole.requests == len(runs) + 2, "the first verdict is counted, too"
     asked.clear()
     agent, _, run = await a_run("Be polite.\nAlways round.\n" + "\n".join(f"Line {n}." for n in range(6)))
+    found = await find_causes(agent, run, judge_model=ScriptedModel(judge), requests=4)
     for _ in range(8):
-        found = await find_causes(agent, run, judge_model=ScriptedModel(judge), requests=4)
-        if found.complete:
-            break
+        if not found.complete:
+            found = await find_causes(agent, run, judge_model=ScriptedModel(judge), requests=4)
     assert found.complete, "a small limit is enough in the end"
     assert found.causes[0].change.before == "Always round."
 
