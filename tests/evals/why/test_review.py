@@ -158,7 +158,7 @@ async def test_what_a_model_gets_right_now_and_then_is_no_cause():
         return "522250 people." if asked % 4 == 0 else "I do not know."
 
     journal = MemoryJournal()
-    agent = Agent(ScriptedModel(moody), None, system="L1.\nL2.\nL3.", journal=journal)
+    agent = Agent(ScriptedModel(moody), None, system="Be kind.\nBe brief.\nBe polite.", journal=journal)
     result = await agent.run("How many people live in Lyon?")
     found = await find_causes(agent, result.run_id, answer="522250", parallel=1)
     assert found.repeated is not None
