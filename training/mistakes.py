@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from training.build import MIXTURE, SYSTEMS, tool_count
-from training.render import DIALECT, Conversation, PromptWriter, Turn, render, settings_of, written
-from training.scenario import Act, Leave, Say, Scenario, Step, distractors
+from training.render import DIALECT, Conversation, PromptWriter, Turn, render, settings_of, tools_of, written
+from training.scenario import Act, Leave, Say, Scenario, Step
 from training.worlds.tools import Facts
-from treadle import Agent, Tool
+from treadle import Agent
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
@@ -128,7 +128,7 @@ async def first_mistake(dealt: Dealt, tested: Any) -> Mistake | None:
     r, facts, scenario, system, count = dealt.deal()
     if scenario.history or scenario.steering or scenario.summary:
         return None
-    tools = [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, count)]
+    tools = tools_of(r, facts, scenario, count)
     rehearsal = Rehearsal(tested, scenario.script)
     try:
         await Agent(rehearsal, tools=tools, **settings_of(system)).run(scenario.question)

@@ -157,6 +157,11 @@ class Shortening(Plugin):
         await guard._replace(run, covered, SUMMARY + self.summary, "compacted")
 
 
+def tools_of(r: random.Random, facts: Facts, scenario: Scenario, count: int) -> list[Tool]:
+    """Of an agent that plays a scenario: its tools among others."""
+    return [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, count)]
+
+
 def settings_of(system: str) -> dict[str, Any]:
     """Of an agent that plays a scenario."""
     settings: dict[str, Any] = {
@@ -173,7 +178,7 @@ async def render(
     r: random.Random, facts: Facts, scenario: Scenario, system: str, tool_count: int
 ) -> Conversation | None:
     """The conversation, or None when the engine did not take the script as it is (which is a mistake of the script)."""
-    tools = [tool if isinstance(tool, Tool) else tool.tool() for tool in distractors(r, facts, scenario, tool_count)]
+    tools = tools_of(r, facts, scenario, tool_count)
     settings = settings_of(system)
     if scenario.summary:
         settings["plugins"] = [Shortening(scenario.summary, scenario.summary_after)]
