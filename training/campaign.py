@@ -2,8 +2,8 @@
 python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
-evaluated while the next is trained. With `--lessons FILE --pilot SECONDS` a first, short training shows what it gets
-wrong, and the seeds learn that, too. Given again after an interruption it does what is left. `collect`: what is
+evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training; with `--lessons
+FILE` they learn what it gets wrong, too. Given again after an interruption it does what is left. `collect`: what is
 finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
@@ -52,26 +52,36 @@ def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: obje
     )  # fmt: skip
 
 
-def find_lessons(options: argparse.Namespace) -> None:
-    """What a first, short training still gets wrong. The seeds that count learn it as well; so do larger models."""
-    if not options.lessons or not options.pilot or options.lessons.is_file():
-        return
+def pilot_of(options: argparse.Namespace) -> Path | None:
+    """The adapter of a first training, from which the seeds branch off; None: they begin with nothing."""
+    if not options.pilot:
+        return None
     pilot = options.out / "pilot" / f"{options.name}-{PILOT}.gguf"
     pilot.parent.mkdir(exist_ok=True)
     aside = argparse.Namespace(**{**vars(options), "out": pilot.parent})
-    if trainer(aside, PILOT, options.pilot).wait():
-        say(options.out, "the pilot ended with an error (pilot/train.log): no lessons")
+    if not pilot.is_file() and trainer(aside, PILOT, options.pilot, *_lessons(options)).wait():
+        say(options.out, "the pilot ended with an error (pilot/train.log): the seeds begin without it")
+    return pilot if pilot.is_file() else None
+
+
+def find_lessons(options: argparse.Namespace, pilot: Path | None) -> None:
+    """What the pilot still gets wrong. The seeds learn it as well; so do larger models that come later."""
+    if not options.lessons or pilot is None or options.lessons.is_file():
         return
     playing = start(
         options.out, "mistakes.log", "mistakes", options.model, pilot, options.lessons,
-        "--seconds", options.pilot, "--scenarios", options.scenarios,
+        "--seconds", options.mistakes, "--scenarios", options.scenarios,
     )  # fmt: skip
     say(options.out, "no lessons (mistakes.log)" if playing.wait() else f"lessons: {options.lessons.stat().st_size}")
 
 
-def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
+def _lessons(options: argparse.Namespace) -> list[object]:
+    return ["--lessons", options.lessons] if options.lessons else []
+
+
+def train_all(options: argparse.Namespace, adapters: list[Path], pilot: Path | None) -> None:
     """A training that ends with an error is begun again; it goes on where it was."""
-    more = ["--lessons", options.lessons] if options.lessons else []
+    more = [*_lessons(options), *(["--begin", pilot] if pilot else [])]
     for attempt in range(TRIES):
         if all(path.is_file() for path in adapters):
             return
@@ -97,10 +107,11 @@ def run(options: argparse.Namespace) -> None:
     mixed = out / f"{options.name}-mean.gguf"
     everything = [*seeds, mixed] if len(seeds) > 1 else seeds
     say(out, "begins:", ", ".join(path.stem for path in everything))
-    find_lessons(options)
+    pilot = pilot_of(options)
+    find_lessons(options, pilot)
     judging = evaluator(options, everything, "own,dev,known")
     try:
-        train_all(options, seeds)
+        train_all(options, seeds, pilot)
         if len(seeds) > 1 and not mixed.is_file():
             parts = [adapter_file.read(path) for path in seeds]
             made = soup.mean(parts)
@@ -119,8 +130,8 @@ def run(options: argparse.Namespace) -> None:
     for path in everything:
         packed, digest = pack(path, out / "packed")  # the same bytes as when it was collected before
         say(out, packed.name, packed.stat().st_size, digest)
-    if options.test:
-        evaluator(options, everything, "test").wait()
+    if options.test:  # the one to take first, in case that time runs out
+        evaluator(options, [out / f"{name}.gguf" for name, _ in ranked], "test").wait()
     (out / "finished").write_text(time.strftime("%H:%M:%S"))
     say(out, "finished\n" + table(out))
 
@@ -181,7 +192,8 @@ def main() -> None:
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--lessons", type=Path, help="mistakes to learn from; made by a pilot, if it is not there")
-    running.add_argument("--pilot", type=float, default=0, help="seconds of the pilot, and again for its mistakes")
+    running.add_argument("--pilot", type=float, default=0, help="seconds of a first training that all seeds begin with")
+    running.add_argument("--mistakes", type=float, default=75, help="seconds for looking for the pilot's mistakes")
     running.add_argument("--scenarios", type=int, default=4000, help="that the pilot plays, at most")
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
     collecting = commands.add_parser("collect")

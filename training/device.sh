@@ -1,9 +1,10 @@
 #!/bin/sh
 # What is done on the machine with the accelerator. It has no network: everything comes in parcels (training/carry.py).
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
-#   sh training/device.sh start 0.5b 1,2,3 200 100    begin a campaign in the background: model, seeds, seconds a seed,
-#                                                     seconds of the pilot whose mistakes are learnt (0: none of its own)
-#   sh training/device.sh look "$OUT"                 how far it is, and what is finished and was not sent yet
+#   sh training/device.sh start 0.5b 1,2,3 150 90     begin a campaign in the background: model, seeds, seconds a seed,
+#                                                     seconds of the pilot they branch off from
+#   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
+#   sh training/device.sh look "$OUT" [0.5b ...]      how far it is, and what is finished and was not sent yet
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
@@ -35,16 +36,30 @@ start)
   sleep 2
   echo "started $2"
   ;;
+base)
+  out=$HOME_THERE/out/$2-base
+  mkdir -p "$out"
+  tree=$HOME_THERE/tree-$2-base
+  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --ways "$3" --bfcl "$HOME_THERE/bfcl" \
+    >>"$out/evaluate.log" 2>&1 </dev/null &
+  sleep 2
+  echo "started $2-base"
+  ;;
 look)
-  for out in "$HOME_THERE"/out/*; do
-    echo "== $(basename "$out")"
+  into=$2
+  shift 2
+  [ $# -gt 0 ] || set -- $(ls "$HOME_THERE/out")
+  for name in "$@"; do
+    out=$HOME_THERE/out/$name
+    echo "== $name"
     tail -n 2 "$out/train.log" "$out/evaluate.log" "$out/campaign.log" 2>/dev/null || true
-    $PYTHON -m training.campaign collect "$out" "$2/$(basename "$out")" --files 3
+    $PYTHON -m training.campaign collect "$out" "$into/$name" --files 3
   done
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;
 *)
-  echo "arrive, start or look; not $1" >&2
+  echo "arrive, start, base or look; not $1" >&2
   exit 2
   ;;
 esac

@@ -49,8 +49,9 @@ class Batched(PromptWriter):
     def __init__(self, network: Network, words: bool = True, **facts: Any) -> None:
         super().__init__()
         self.profile = msgspec.structs.replace(PROFILE, **facts)
-        self.decisions: list[tuple[str, float, str]] = []
-        """The end of a prompt, how much the model wanted to answer there, and what it wrote."""
+        self.decisions: list[tuple[str, float, float, str]] = []
+        """The end of a prompt, how much the model wanted to answer there (-1: not read), its least certain token, and
+        what it wrote."""
         self._network = network
         self._words = words
         self._waiting: list[_Waiting] = []
@@ -63,9 +64,9 @@ class Batched(PromptWriter):
         self._waiting.append(_Waiting(request.tuned, job, future))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        text, complete, options = await future
-        if options:
-            self.decisions.append((job.prompt[-400:], round(answer_probability(options), 3), text[:80]))
+        text, complete, options, least = await future
+        wanted = round(answer_probability(options), 3) if options else -1.0
+        self.decisions.append((job.prompt[-300:], wanted, least, text[:160]))
         yield Reply(text, finish="stop" if complete else "length", usage=Usage(10, 10, requests=1), options=options)
 
     async def _work(self) -> None:
@@ -140,7 +141,8 @@ async def own_sets(
     tools = find_tools([f"{ROOT / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
     model = Batched(network, **facts)
     variant = Variant("network", model, {**settings(dialect), "max_iterations": 10})
-    sets = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools)[: most or None] for name in names]
+    whole = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools) for name in names]
+    sets = [msgspec.structs.replace(one, tasks=one.tasks[: most or None]) for one in whole]
     trials = await asyncio.gather(*(run_tasks(tasks, [variant], parallel=100, task_seconds=300) for tasks in sets))
     rows = [
         (
@@ -279,10 +281,14 @@ def _rows(network: Network, rows: list[bfcl.Row], options: argparse.Namespace, f
 def evaluate_base(network: Network, options: argparse.Namespace) -> None:
     """The model without an adapter: what it knows, and each of the ways that the product has for such models."""
     network.switch(False)
-    report("base_known", known(network, tools_too=False), options.out)
-    rows = bfcl.development(options.bfcl) if options.bfcl else []
+    if not (options.out / "base_known.json").is_file():
+        report("base_known", known(network, tools_too=False, most=options.tasks), options.out)
+    rows = bfcl.development(options.bfcl)[: options.rows or None] if options.bfcl else []
+    ways = options.ways.split(",")
     for tag, dialect, facts in PLAIN:
-        report(f"base_{tag}_own", asyncio.run(own_sets(network, dialect, **facts)), options.out)
+        if options.ways and tag not in ways:
+            continue
+        report(f"base_{tag}_own", asyncio.run(own_sets(network, dialect, most=options.tasks, **facts)), options.out)
         if rows:
             report(f"base_{tag}_dev", asyncio.run(leaderboard(network, rows, dialect, **facts)), options.out)
 
@@ -294,6 +300,7 @@ def main() -> None:
     parser.add_argument("--adapters", default="", help="files, separated by commas; none: the base model in all ways")
     parser.add_argument("--sets", default="own,dev,known", help="of own, dev, known, test")
     parser.add_argument("--bfcl", type=Path)
+    parser.add_argument("--ways", default="", help="of the base model, separated by commas: direct, schema, ...")
     parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     parser.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     parser.add_argument("--wait", type=float, default=0, help="seconds, for adapters that are not there yet")

@@ -24,7 +24,7 @@ from training.build import MIXTURE, SYSTEMS, tool_count
 from training.render import DIALECT, Conversation, PromptWriter, Turn, render, settings_of, tools_of, written
 from training.scenario import Act, Leave, Say, Scenario, Step
 from training.worlds.tools import Facts
-from treadle import Agent
+from treadle import Agent, ModelError
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
@@ -119,7 +119,7 @@ class Rehearsal(PromptWriter):
                 text = part.text if isinstance(part, Reply) else text
             if not agrees(said := step_of(text), right):
                 self.mistake = Mistake(self._next, said)
-                raise RuntimeError("the first mistake")
+                raise ModelError("the first mistake", provider=self.provider)  # not tried again, as others would be
         self._next += 1
         yield Reply(written(right), usage=Usage(10, 10, requests=1))
 

@@ -55,6 +55,8 @@ class Written(NamedTuple):
     complete: bool
     options: dict[str, float]
     """What could have followed `decision_after`, with its probability."""
+    least: float = 1.0
+    """The probability of the least certain token, among those that the grammar permits."""
 
 
 class Network:
@@ -139,16 +141,18 @@ class Network:
         options: list[dict[str, float]] = [{} for _ in jobs]
         output: list[list[int]] = [[] for _ in jobs]
         done = [False] * count
+        least = [1.0] * count
         bits = masks.allocate_token_bitmask(count, self.vocabulary)
         state = self.model.model(input_ids=ids, attention_mask=attention, position_ids=positions, use_cache=True)
         last = positions[:, -1:]
         for _ in range(limit):
             logits = self.model.lm_head(state.last_hidden_state[:, -1]).float()
             self._read_options(jobs, output, logits, options)
-            chosen = self._choose(logits, matchers, done, bits)
-            for index, token in enumerate(chosen.tolist()):
+            chosen, certain = self._choose(logits, matchers, done, bits)
+            for index, (token, probability) in enumerate(zip(chosen.tolist(), certain.tolist(), strict=True)):
                 if done[index]:
                     continue
+                least[index] = min(least[index], probability)
                 if token == self.end:
                     done[index] = True
                     continue
@@ -169,8 +173,8 @@ class Network:
                 use_cache=True,
             )
         return [
-            Written(self.tokenizer.decode(tokens, skip_special_tokens=False), end, wanted)
-            for tokens, end, wanted in zip(output, done, options, strict=True)
+            Written(self.tokenizer.decode(tokens, skip_special_tokens=False), end, wanted, round(probability, 3))
+            for tokens, end, wanted, probability in zip(output, done, options, least, strict=True)
         ]
 
     def _read_options(
@@ -194,18 +198,22 @@ class Network:
             raise RuntimeError(f"the grammar was refused: {matcher.get_error()}")
         return matcher
 
-    def _choose(self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any) -> torch.Tensor:
+    def _choose(
+        self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The most probable tokens that are permitted, and their probabilities among these."""
         live = [(matcher, index) for index, matcher in enumerate(matchers) if matcher is not None and not done[index]]
-        if not live:
-            return logits.argmax(-1)
-        bits[:] = -1
-        if len(live) > 1:
-            masks.fill_next_token_bitmask_par(self._executor, live, bits)
-        else:
-            masks.fill_next_token_bitmask(live[0][0], bits, live[0][1])
-        packed = torch.from_numpy(bits).to(DEVICE)
-        allowed = ((packed.unsqueeze(-1) >> self._bits) & 1).bool().view(len(done), -1)[:, : self.vocabulary]
-        return logits.masked_fill(~allowed, float("-inf")).argmax(-1)
+        if live:
+            bits[:] = -1
+            if len(live) > 1:
+                masks.fill_next_token_bitmask_par(self._executor, live, bits)
+            else:
+                masks.fill_next_token_bitmask(live[0][0], bits, live[0][1])
+            packed = torch.from_numpy(bits).to(DEVICE)
+            allowed = ((packed.unsqueeze(-1) >> self._bits) & 1).bool().view(len(done), -1)[:, : self.vocabulary]
+            logits = logits.masked_fill(~allowed, float("-inf"))
+        best, chosen = logits.max(-1)
+        return chosen, (best - logits.logsumexp(-1)).exp()
 
 
 def _projection(key: str) -> str:
