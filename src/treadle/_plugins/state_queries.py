@@ -11,7 +11,12 @@ from treadle._types.state_values import Step
 def small_under_grammar(run: RunContext) -> bool:
     """Whether the model is small and its replies follow our grammar, which can exclude a tool from one reply."""
     profile = run.model.profile
-    return profile.small and profile.constrained and not profile.adapter and not run.dialect.native
+    return profile.small and profile.constrained and not run.dialect.native
+
+
+def untaught(run: RunContext) -> bool:
+    """Whether it is such a model without an adapter. One with an adapter was taught what some guards are for."""
+    return small_under_grammar(run) and not run.model.profile.adapter
 
 
 def last_round(state: RunState) -> list[Step]:

@@ -56,6 +56,13 @@ def test_an_id_from_the_description_is_refused_and_the_next_reply_is_for_another
     assert_paired(result.messages)
 
 
+def test_a_model_with_an_adapter_is_told_too():
+    """The one of 0.5 billion parameters takes examples for values in chains, also with its adapter."""
+    _, result = run("Where does Ada work?", EXAMPLE, LOOKED_UP, EXAMPLE, adapter="taught")
+    assert CALLED == ["Ada Brandt", "E17"]
+    assert result.steps[0].error == "rejected"
+
+
 def test_what_was_said_by_the_user_or_a_tool_may_be_used():
     run("Where does e17 work?", EXAMPLE)
     assert CALLED == ["E17"]

@@ -35,10 +35,10 @@ class Adapter(Struct, frozen=True):
 
 TAUGHT = {
     "qwen2.5-coder-0.5b": Adapter(
-        "treadle-0.5b-1", sha256="c0e4c19e522412a6aa2bb8e59a94953f1191ee14c3b0d0de4cb8908ac02128fc"
+        "treadle-0.5b-2", sha256="9b7d85cb97dae60f046298d8136742005685d33c0b9e1133361b59139e301938"
     ),
     "qwen2.5-coder-1.5b": Adapter(
-        "treadle-1.5b-1", sha256="7c8a4a53c693244a49069349f814693efd96fd1db10859b5efd8f524b9926558"
+        "treadle-1.5b-2", sha256="68e7727b9d579b59d5087aacad9e9eb7ee68082bbb9f108c0cfbf51ad31b42f7"
     ),
 }
 """The adapters of the package, by the model of the catalogue that each was trained for."""

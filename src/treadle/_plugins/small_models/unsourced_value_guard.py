@@ -10,7 +10,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
-from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar
+from treadle._plugins.state_queries import last_round, same_calls, untaught
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.events import MessageRetracted, Noted, ReplyConstrained
 from treadle._types.messages import ToolCall, UserMessage
@@ -39,7 +39,7 @@ class UnsourcedValueGuard(Plugin):
     advisory = True
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
+        tool = run.tool(call.name) if untaught(run) and not run.model.profile.tiny else None
         if tool is None or same_calls(run, call):
             return call
         values = list(_required_values(call.args, tool))
@@ -55,7 +55,7 @@ class UnsourcedValueGuard(Plugin):
         state = run.state
         objections = len(state.notes.get(self.name, ()))
         if (
-            not small_under_grammar(run)
+            not untaught(run)
             or not state.tools
             or state.answer_only
             or state.candidate is None
