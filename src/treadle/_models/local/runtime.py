@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from treadle._models.local.cpu.code import exchange
 from treadle._models.local.kept import KeptPrompts
 from treadle._models.local.prompt import MARKUP
 from treadle._models.local.slots import Slots
@@ -156,7 +157,9 @@ def library() -> Any:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:
-        return importlib.import_module("xllamacpp")
+        binding = importlib.import_module("xllamacpp")
+        exchange(binding)
+        return binding
     except ModuleNotFoundError as error:
         raise MissingExtraError("the local model", "local") from error
     except ImportError as error:
@@ -170,7 +173,11 @@ def serve(options: Options, key: str) -> Any:
     params.model.path = options.path
     params.n_parallel = options.slots
     params.n_ctx = options.n_ctx * options.slots
-    params.n_batch = params.n_ubatch = options.batch or _batch()
+    on_cpu = _on_cpu()
+    # Small on a CPU, so that a request stops soon; large for a GPU, which would be idle otherwise.
+    params.n_batch = params.n_ubatch = options.batch or (CPU_BATCH if on_cpu else GPU_BATCH)
+    # It finds out how many layers a GPU has room for by loading the model twice.
+    params.fit_params = not on_cpu
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.warmup = False
     params.verbosity = -1
@@ -204,7 +211,8 @@ def serve(options: Options, key: str) -> Any:
 
 def _made_by(options: Options) -> str:
     """What an evaluated prompt depends on: the files of model and adapter, and the runtime."""
-    version = getattr(library(), "__version__", "")
+    binding = library()
+    version = f"{getattr(binding, '__version__', '')} {exchange(binding)}".strip()
     files = [f"{path} {os.path.getsize(path)}" for path in (options.path, options.adapter) if os.path.isfile(path)]
     return "\n".join([str(version), *files])
 
@@ -221,7 +229,6 @@ def _check(path: str) -> None:
         )
 
 
-def _batch() -> int:
-    """Small on a CPU, so that a request stops soon; large for a GPU, which would be idle otherwise."""
+def _on_cpu() -> bool:
     kinds = {str(device["type"].name) for device in library().get_device_info()}
-    return CPU_BATCH if all("CPU" in kind or "ACCEL" in kind for kind in kinds) else GPU_BATCH
+    return all("CPU" in kind or "ACCEL" in kind for kind in kinds)
