@@ -243,3 +243,17 @@ def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
         40,
     )
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
+
+
+def test_texts_that_follow_each_other_are_one_text():
+    """A conversation that was changed after its first prompt gives two of them: as two strings they would be two
+    prompts, of which the second is answered without the first."""
+    segments = (
+        Segment("rules"),
+        Segment(" question"),
+        Segment("reply", (7, 8)),
+        Segment(" more"),
+        Segment(" and more"),
+    )
+    assert prompt_items(segments[:2]) == ["rules question"]
+    assert prompt_items(segments) == ["rules question", 7, 8, " more and more"]

@@ -85,10 +85,16 @@ def _enforceable(node: Any, names: bool = False) -> Any:
 
 
 def prompt_items(segments: Sequence[Segment]) -> list[int | str]:
-    """A prompt in the runtime's form: strings and token numbers in one list."""
+    """A prompt in the runtime's form: strings and token numbers in one list. Texts that follow each other become one:
+    the runtime takes a list of nothing but strings for as many prompts."""
     prompt: list[int | str] = []
     for segment in segments:
-        prompt.extend(segment.tokens or (segment.text,))
+        if segment.tokens:
+            prompt.extend(segment.tokens)
+        elif prompt and isinstance(last := prompt[-1], str):
+            prompt[-1] = last + segment.text
+        else:
+            prompt.append(segment.text)
     return prompt
 
 
