@@ -20,7 +20,8 @@ from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.events import Approved, OutputPartial, Record, ToolAnswered
-from treadle._types.messages import Part
+from treadle._types.messages import Part, SystemMessage
+from treadle._types.request import Request
 from treadle._types.state import RunState
 
 
@@ -41,6 +42,18 @@ def new_run(
         execution.answer.read_typed(PartialReader(blueprint.output_type))
     execution.context = RunContext(execution)
     return Run(execution)
+
+
+def beginning_of(run: Run[Any]) -> Request | None:
+    """What the first request of a run will begin with, as far as that is known before it starts: its system prompt.
+    None when the prompt is made for each run. Plug-ins may still change it."""
+    execution = run._execution  # pyright: ignore[reportPrivateUsage] - of this module
+    blueprint, tools = execution.blueprint, execution.tools.at_start
+    if blueprint.system_of is not None:
+        return None
+    system = execution.dialect.system(blueprint.system, tools, execution.prompts)
+    tuned = execution.dialect.encode(tools, execution.model.profile).tuned
+    return Request(messages=[SystemMessage(system)], tuned=tuned) if system else None
 
 
 class Run(Generic[OutputT_co]):

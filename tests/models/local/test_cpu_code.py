@@ -121,6 +121,7 @@ def test_what_counts_as_fast(info: str, device: str, fast: bool):
     assert code.is_fast(binding) is fast
 
 
+@pytest.mark.model
 @GUARD
 def test_a_real_model_says_the_same_with_both():
     """In processes of their own: code is exchanged once in each."""

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
 from treadle._cli.chat.earlier import UNDONE, Earlier
 from treadle._cli.chat.input import Reader
@@ -38,6 +39,9 @@ class Chat:
         self.journal = journal
         self.launch = launch
         self.agent: Agent = self._agent(launch)
+        self.ahead = Ahead()
+        if self.reader.terminal:
+            self.ahead.start(self.agent)
         self.conversation = (earlier.conversation if earlier else "") or fresh_id()
         self.history: list[Message] = list(earlier.history) if earlier else []
         self.last_run = earlier.last_run if earlier else ""
@@ -104,7 +108,7 @@ class Chat:
             await self.ask("\n".join(unread))
 
     async def _drive(self, run: Run, say: str = "") -> list[str]:
-        await load_model(self.agent, quiet=self.quiet)
+        await load_model(self.agent, quiet=self.quiet, ahead=self.ahead.done)
         display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
         result = await self.conductor.drive(self.agent, run, display, say=say)
         print_outcome(result)
@@ -123,6 +127,8 @@ class Chat:
         if agent.model is not old:
             await old.aclose()
         self.agent, self.launch = agent, launch
+        if agent.model is not old and self.reader.terminal:
+            self.ahead.start(agent)
 
     def start_over(self) -> None:
         self.conversation, self.history, self.last_run = fresh_id(), [], ""
@@ -135,5 +141,6 @@ class Chat:
         return build_agent(launch, streaming=streaming, model=model, **options)
 
     async def close(self) -> None:
+        self.ahead.stop()
         self.reader.close()
         await close(self.agent, self.journal)

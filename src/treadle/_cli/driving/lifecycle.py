@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 
 from treadle._cli.display.notice import Waiting
 from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
@@ -11,15 +12,18 @@ from treadle._flows.agent import Agent
 from treadle._journal import Journal
 
 
-async def load_model(agent: Agent, *, quiet: bool = False) -> None:
+async def load_model(agent: Agent, *, quiet: bool = False, ahead: Callable[[], Awaitable[None]] | None = None) -> None:
     """Load a local model now: it takes long, and a download has a progress bar, which the display would disturb.
-    A model at a server is met, and tried if nothing is known about it, with one line about that."""
+    `ahead` waits for what was begun before. A model at a server is met, and tried if nothing is known about it, with
+    one line about that."""
     served = getattr(agent.model, "asks_server", False)
     if served and agent.settings.probe and agent.settings.budget is None and agent.toolkit:
         await _try(agent, quiet)
     if (load := getattr(agent.model, "load", None)) is not None:
         has_bar = getattr(agent.model, "needs_download", False)
         with Waiting(f"loading {clean(agent.model.name)}", quiet=quiet or has_bar):
+            if ahead is not None:
+                await ahead()
             await load()
 
 

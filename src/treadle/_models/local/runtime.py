@@ -52,6 +52,7 @@ class Runtime:
 
     def __init__(self, options: Options, address: str, key: str) -> None:
         self.slots = Slots(options.slots)
+        self.isolated = options.isolated
         self.guided = True
         """Whether it has the better of two constraint engines, which a build from source may lack."""
         url = urlsplit(address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import signal
 import subprocess
@@ -113,6 +114,8 @@ def main() -> None:
         out.flush()
         if server is not None:
             sys.stdin.buffer.read()
+            # Nobody waits for what is being evaluated, and the end of the server would.
+            os._exit(0)
 
 
 if __name__ == "__main__":
