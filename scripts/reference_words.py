@@ -8,6 +8,7 @@ VARIABLES = {
     "TREADLE_STATE": "the folder of journal, stored profiles and history of the chat",
     "TREADLE_CACHE": "the folder of downloaded models",
     "TREADLE_WEIGHTS": "where the file of a local model comes from: a file, a folder, `hub` or `mirror`",
+    "TREADLE_CPU_CODE": "`wheel`: a local model on ARM uses the wheel's own code, not the faster one of the package",
     "TREADLE_TOKEN": "the token that clients of `treadle serve` must send; needed to listen on other addresses",
     "TREADLE_DEBUG": "1: errors of the terminal program with their traceback",
     "TREADLE_PLAIN": "1: plain lines in place of the live display",

@@ -21,6 +21,7 @@ from treadle._models.local import weights
 from treadle._models.local.cpu import code
 from treadle._models.local.runtime import library
 
+SWITCH = "TREADLE_CPU_CODE"
 WHEEL = "CPU : NEON = 1 | ARM_FMA = 1 | "
 HERE = sys.platform == "linux" and platform.machine() == "aarch64"
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,7 +44,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What Linux says of an ARM processor with dot-product instructions."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    monkeypatch.delenv(code.SWITCH, raising=False)
+    monkeypatch.delenv(SWITCH, raising=False)
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text("processor\t: 0\nFeatures\t: fp asimd atomics asimddp\n\nFeatures\t: fp asimd atomics asimddp\n")
     return cpuinfo
@@ -73,7 +74,7 @@ def test_other_systems_keep_the_wheels_own(arm: Path, monkeypatch: pytest.Monkey
 
 
 def test_it_can_be_switched_off(arm: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(code.SWITCH, "wheel")
+    monkeypatch.setenv(SWITCH, "wheel")
     assert not code.fits(code.OWN, code.OWN.version, WHEEL, arm)
 
 
@@ -129,7 +130,7 @@ def test_a_real_model_says_the_same_with_both():
     where = {"TREADLE_WEIGHTS": str(Path(weights.ensure(SMALL)).parent)}
     said: dict[str, tuple[str, str]] = {}
     for name in ("", "wheel"):
-        env = {**os.environ, **where, code.SWITCH: name}
+        env = {**os.environ, **where, SWITCH: name}
         done = subprocess.run([sys.executable, "-c", ANSWER], env=env, capture_output=True, text=True, check=True)
         info, text = msgspec.json.decode(done.stdout.splitlines()[-1], type=tuple[str, str])
         said[name] = (info, text)

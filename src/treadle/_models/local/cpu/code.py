@@ -26,8 +26,6 @@ from treadle._models.local.weights import cache_dir
 from treadle._safety.logs import get_logger
 
 log = get_logger(__name__)
-SWITCH = "TREADLE_CPU_CODE"
-"""Set to `wheel`, it leaves the wheel's own code in use."""
 FAST = ("DOTPROD = 1", "MATMUL_INT8 = 1", "AVX2 = 1")
 """What llama.cpp says of itself where its code is fast for small models: any of these."""
 _lock = threading.Lock()
@@ -76,7 +74,7 @@ def exchange(binding: Any) -> str:
 def fits(code: Code, version: str, system_info: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether a code is for this version of the binding, and for instructions that the processor has and the wheel
     does not use."""
-    if sys.platform != "linux" or platform.machine() != "aarch64" or os.environ.get(SWITCH) == "wheel":
+    if sys.platform != "linux" or platform.machine() != "aarch64" or os.environ.get("TREADLE_CPU_CODE") == "wheel":
         return False
     return version == code.version and FAST[0] not in system_info and set(code.needs) <= _instructions(cpuinfo)
 
