@@ -52,8 +52,8 @@ def beginning_of(run: Run[Any]) -> Request | None:
     if blueprint.system_of is not None:
         return None
     system = execution.dialect.system(blueprint.system, tools, execution.prompts)
-    tuned = execution.dialect.encode(tools, execution.model.profile).tuned
-    return Request(messages=[SystemMessage(system)], tuned=tuned) if system else None
+    encoding = execution.dialect.encode(tools, execution.model.profile)
+    return Request([SystemMessage(system)], format=encoding.format, tuned=encoding.tuned) if system else None
 
 
 class Run(Generic[OutputT_co]):

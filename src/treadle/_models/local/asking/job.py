@@ -117,12 +117,14 @@ class Job:
         text = beginning(prompt, next(iter(self._request.messages), None))
         if self._runtime.kept is not None and text:
             slot.segments = (Segment(text),)
+            if self._request.format is not None:  # the first constraint of a process takes a second to set up
+                self._evaluate(text, slot, constrained=True)
         return Reply()
 
-    def _evaluate(self, text: str, slot: Slot) -> int:
+    def _evaluate(self, text: str, slot: Slot, *, constrained: bool = False) -> int:
         """Read a text into a slot and write nothing."""
         reader = CompletionReader(ORIGIN, self._name, self._profile, None, 1)
-        settings = {"prompt": text, "max_tokens": 0, "stream": True, **self._extra(slot, constrained=False)}
+        settings = {"prompt": text, "max_tokens": 0, "stream": True, **self._extra(slot, constrained=constrained)}
         self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk, silent=True))
         if self._failure is not None:
             raise self._failure

@@ -24,7 +24,7 @@ from treadle._models.local.runtime import library
 SWITCH = "TREADLE_CPU_CODE"
 WHEEL = "CPU : NEON = 1 | ARM_FMA = 1 | "
 HERE = sys.platform == "linux" and platform.machine() == "aarch64"
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 ANSWER = f"""
 import json

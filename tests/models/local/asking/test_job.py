@@ -13,14 +13,16 @@ from treadle._models.local import weights
 from treadle._models.local.model import LocalModel
 from treadle._models.local.worker import Isolated
 from treadle._types.messages import SystemMessage, UserMessage
-from treadle._types.request import Request
+from treadle._types.request import OutputFormat, Request
 
 pytestmark = [pytest.mark.model, GUARD]
 RULES = "You answer questions about colours. " * 25
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-def test_the_system_prompt_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool):
+@pytest.mark.parametrize(("isolated", "format"), [(False, None), (False, OutputFormat("json")), (True, None)])
+def test_the_system_prompt_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool, format: OutputFormat | None
+):
     need_model()
     path = weights.ensure(SMALL)
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
@@ -30,7 +32,7 @@ def test_the_system_prompt_is_read_once(tmp_path: Path, monkeypatch: pytest.Monk
         model = LocalModel(path, n_ctx=1024, slots=2)
         if isolated:
             model.isolate()
-        await model.read_ahead(Request([SystemMessage(RULES)]))
+        await model.read_ahead(Request([SystemMessage(RULES)], format=format))
         assert isinstance(model._runtime, Isolated) is isolated
         (file,) = (tmp_path / "prompts").iterdir()
         file.unlink()  # the slot has it, whatever is on the disk
