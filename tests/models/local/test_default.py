@@ -33,14 +33,39 @@ def put(name: str) -> None:
         file.truncate(entry.size)  # sparse: it takes no space
 
 
+@pytest.mark.parametrize(
+    ("cores", "fast_code", "quick"),
+    [(1, True, False), (2, True, True), (2, False, False), (7, False, False), (8, False, True)],
+)
+def test_the_larger_one_needs_cores_and_more_of_them_without_fast_code(cores: int, fast_code: bool, quick: bool):
+    assert default.quick(cores, fast_code) is quick
+
+
 def test_what_is_here_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     monkeypatch.delenv("TREADLE_WEIGHTS", raising=False)
     put(default.SMALLER)
     assert default.default_model() == default.SMALLER, "nobody waits for a download that is not needed"
     put(default.LARGER)
-    roomy = default.fits(default.free_memory(), None)
+    roomy = default.fits(default.free_memory(), None) and default.quick(default.cores(), default.has_fast_code())
     assert default.default_model() == (default.LARGER if roomy else default.SMALLER)
+
+
+@pytest.mark.parametrize("fast_code", [True, False])
+def test_a_slow_machine_gets_the_smaller_one_unless_only_the_larger_one_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast_code: bool
+):
+    monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TREADLE_WEIGHTS", raising=False)
+    monkeypatch.setattr(default, "fits", lambda *_: True)
+    monkeypatch.setattr(default, "cores", lambda: 2)
+    monkeypatch.setattr(default, "has_fast_code", lambda: fast_code)
+    suited = default.LARGER if fast_code else default.SMALLER
+    assert default.default_model() == suited
+    put(default.LARGER)
+    assert default.default_model() == default.LARGER, "nobody waits for a download that is not needed"
+    put(default.SMALLER)
+    assert default.default_model() == suited
 
 
 def test_memory_is_what_the_container_leaves(tmp_path: Path):

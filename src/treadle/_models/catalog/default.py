@@ -70,7 +70,7 @@ def choose(flag: str | None = None, config: str | None = None) -> Choice:
 
 
 def local_default() -> str:
-    """The model of this machine: the larger one where memory and disk have room for it."""
+    """The model of this machine: the larger one where memory and disk have room for it and it answers soon enough."""
     from treadle._models.local.default import default_model  # only when nothing else was found
 
     return f"local:{default_model()}"

@@ -22,7 +22,7 @@ from treadle._models.local.asking.job import MAX_TOKENS, Job, in_thread
 from treadle._models.local.gguf import parameters_of
 from treadle._models.local.hub import parse
 from treadle._models.local.kept import folder
-from treadle._models.local.runtime import Options, Runtime
+from treadle._models.local.runtime import Options, Runtime, cores
 from treadle._models.local.shared import load
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
@@ -104,7 +104,7 @@ class LocalModel(Closing):
         self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
             dict(abilities or {})
         )
-        self._options = Options("", n_ctx, threads or _cpus(), slots, batch, isolated)
+        self._options = Options("", n_ctx, threads or cores(), slots, batch, isolated)
         self._keep_prompts = keep_prompts
         self._adapter = trained
         self._temperature = temperature
@@ -197,8 +197,3 @@ class LocalModel(Closing):
     def body(self, request: Request) -> bytes:
         """The body of a chat request, without the format: the runtime gets that as a grammar."""
         return self._writer.body(request.replace(format=None), encoded_messages(request, self, "local"), True)
-
-
-def _cpus() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -233,3 +233,8 @@ def _check(path: str) -> None:
 def _on_cpu() -> bool:
     kinds = {str(device["type"].name) for device in library().get_device_info()}
     return all("CPU" in kind or "ACCEL" in kind for kind in kinds)
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
