@@ -49,6 +49,22 @@ def test_a_model_that_does_what_the_script_does_makes_no_mistake():
         assert asyncio.run(first_mistake(one, Told(right))) is None
 
 
+def test_a_mistake_is_made_once():
+    """It was taken for a failing server, and tried again after a pause, each time with the whole model."""
+
+    class Wrong:
+        asked = 0
+
+        async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+            self.asked += 1
+            yield Reply(written(Leave("")))
+
+    one, _ = dealt(chains.chain, "b")
+    wrong = Wrong()
+    assert asyncio.run(first_mistake(one, wrong)) == Mistake(0, Leave(""))
+    assert wrong.asked == 1
+
+
 def _lookup_of_two(r: random.Random, facts: Facts) -> Scenario:
     tool = lookup(facts, kind="hotel")
     one, other = facts.things("hotel", 2)

@@ -1,0 +1,102 @@
+"""python -m training.rows MODEL OUT.jsonl --bfcl DATA [--each 34] [--no-adapter]
+
+The test rows of the leaderboard with the product as it is installed: the model in the runtime, on this machine, with
+its adapter. First decision, greedy. It can be stopped at any time and goes on where it was; the categories take turns,
+so that a part of it is balanced as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from training import bfcl
+from training.figures import wilson
+from treadle import Agent, LocalModel
+from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.usage import Usage
+
+
+class FirstDecision:
+    """A model whose own words do not matter here, and are not written."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+        self.name, self.provider, self.profile = model.name, model.provider, model.profile
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+        if self.profile.adapter and not request.tuned:
+            yield Reply(".", usage=Usage(requests=1))
+            return
+        async for part in self._model.stream(request):
+            yield part
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+def in_turn(rows: list[bfcl.Row]) -> list[bfcl.Row]:
+    """One of each category after the other."""
+    by: dict[str, list[bfcl.Row]] = {}
+    for row in rows:
+        by.setdefault(row.category, []).append(row)
+    longest = max(map(len, by.values()))
+    return [of[index] for index in range(longest) for of in by.values() if index < len(of)]
+
+
+async def asked(model: Any, row: bfcl.Row) -> dict[str, Any]:
+    calls: list[tuple[str, dict[str, Any]]] = []
+    system = {"system": row.system} if row.system else {}
+    begun = time.monotonic()
+    try:
+        tools = bfcl.tools_of(row, lambda name, args: calls.append((name, args)))
+        agent = Agent(model, tools=tools, answer="direct", max_iterations=4, temperature=0, **system)
+        answer = str((await asyncio.wait_for(agent.run(row.question), 300)).answer)
+    except Exception as error:
+        answer = f"!{type(error).__name__}: {error}"
+    passed = bfcl.right(row, calls)
+    seconds = round(time.monotonic() - begun, 1)
+    return {"id": row.id, "category": row.category, "passed": passed, "seconds": seconds, "calls": calls[:1],
+            "answer": answer[:120]}  # fmt: skip
+
+
+def report(done: list[dict[str, Any]]) -> str:
+    lines: list[str] = []
+    for name in (*bfcl.CATEGORIES, ""):
+        found = [row for row in done if not name or row["category"] == name]
+        right = sum(row["passed"] for row in found)
+        low, high = wilson(right, len(found))
+        lines.append(f"{name or 'all':<18}{right:>4} of {len(found):<4} {low:.0%} to {high:.0%}")
+    return "\n".join(lines)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--bfcl", type=Path, required=True)
+    parser.add_argument("--each", type=int, default=34, help="rows of each category")
+    parser.add_argument("--most", type=int, default=0, help="rows in all, of these")
+    parser.add_argument("--no-adapter", action="store_true")
+    options = parser.parse_args()
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.is_file() else []
+    known = {row["id"] for row in done}
+    todo = in_turn(bfcl.sample(options.bfcl, odd=False, per_category=options.each))[: options.most or None]
+    model = FirstDecision(LocalModel(options.model, adapter=not options.no_adapter, keep_prompts=False))
+    with options.out.open("a") as file:
+        for row in todo:
+            if row.id not in known:
+                done.append(await asked(model, row))
+                file.write(json.dumps(done[-1], ensure_ascii=False) + "\n")
+                file.flush()
+    await model.aclose()
+    print(report(done))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
