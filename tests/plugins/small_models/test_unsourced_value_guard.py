@@ -52,7 +52,8 @@ def run(
     CALLED.clear()
     abilities = {"tool_call": False, "grammar": True, "parameters": 1.5, **more.pop("abilities", {})}
     model = ScriptedModel(list(replies), abilities=abilities)
-    return model, go(Agent(model, list(tools), prompts=more.pop("prompts", None)).run(question, **more))
+    settings = {name: more.pop(name) for name in ("prompts", "dialect") if name in more}
+    return model, go(Agent(model, list(tools), **settings).run(question, **more))
 
 
 DONE = answer_in("direct", "It costs 286 EUR.")
@@ -76,6 +77,22 @@ def test_so_is_an_id():
     _, result = run(call("price", code="CL-20"), HOTEL, PRICE, SUM, DONE)
     assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
     assert '"CL-20" is neither' in result.steps[0].observation
+
+
+def test_tools_that_were_refused_one_after_the_other_are_all_barred():
+    model, _ = run(call("price", code="CL-20"), call("calculate", expression="4 * 110"), HOTEL, DONE, DONE, DONE)
+    assert [name in str(model.requests[2].format) for name in ("'hotel'", "'price'", "'calculate'")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_calls_of_a_model_with_an_adapter_are_looked_at_and_its_answers_are_not():
+    guess = answer_in("direct", "It costs 440 EUR.")
+    _, result = run(call("price", code="CL-20"), HOTEL, guess, abilities={"adapter": "taught"}, dialect="direct")
+    assert CALLED == ["Casa Luna"]
+    assert (result.steps[0].error, result.answer) == ("rejected", "It costs 440 EUR.")
 
 
 def test_a_call_that_is_made_again_goes_through():

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
+from treadle._plugins.state_queries import last_note, last_round, same_calls, untaught
 from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -67,12 +67,7 @@ class LoopGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         """A small model that asks for a result it has gets no second one; its next reply cannot call that tool."""
-        if (
-            not small_under_grammar(run)
-            or run.model.profile.tiny
-            or self._limits[0] is not None
-            or call.name in self.allow
-        ):
+        if not untaught(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
             return call
         earlier = same_calls(run, call)
         if len(earlier) != 1 or earlier[0].error:

@@ -47,10 +47,19 @@ def source_texts(run: RunContext) -> Iterator[str]:
 
 
 async def require_other_tool(run: RunContext, component: str, refused: str) -> None:
-    """After a refused call: the next reply cannot call that tool, if there is another."""
-    if len(run.state.tools) > 1:
+    """After a refused call: the next reply cannot call that tool, nor those that were refused just before it, as long
+    as there is another."""
+    barred = {refused}
+    for step in reversed(run.state.steps):
+        if step.error != "rejected":
+            break
+        barred.add(step.tool)
+    offered = {schema.name for schema in run.state.tools}
+    if not offered - barred:
+        barred = {refused}
+    if len(offered) > 1:
         must_act = all_harmless(run) and not run.model.profile.tiny
-        await run.emit(ReplyConstrained(component, must_act, (refused,)))
+        await run.emit(ReplyConstrained(component, must_act, tuple(sorted(barred))))
 
 
 def all_harmless(run: RunContext) -> bool:

@@ -10,7 +10,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
-from treadle._plugins.state_queries import last_round, same_calls, untaught
+from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.events import MessageRetracted, Noted, ReplyConstrained
 from treadle._types.messages import ToolCall, UserMessage
@@ -31,7 +31,8 @@ class UnsourcedValueGuard(Plugin):
     source; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
 
     The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a
-    tiny model are left alone, because it only ever makes one.
+    tiny model are left alone, because it only ever makes one; so are answers of a model with an adapter, which was
+    taught when to give one.
     """
 
     name = "unsourced_value_guard"
@@ -39,7 +40,7 @@ class UnsourcedValueGuard(Plugin):
     advisory = True
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        tool = run.tool(call.name) if untaught(run) and not run.model.profile.tiny else None
+        tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or same_calls(run, call):
             return call
         values = list(_required_values(call.args, tool))
