@@ -7,7 +7,7 @@ import hashlib
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.compact import CompactDialect
 from treadle._types.messages import ToolCall, ToolMessage, UserMessage
-from treadle._types.profile import ADAPTER_FORMAT
+from treadle._types.profile import ADAPTER_FORMAT, Profile
 from treadle._types.request import Reply, ToolSchema
 
 DIALECT = CompactDialect()
@@ -49,6 +49,21 @@ def test_what_needs_no_tool_is_left_to_the_model_without_its_adapter():
     assert (decision.own_words, decision.answer, decision.problem) == (True, "", "")
     own = ToolSchema("no_tool", "A tool of that name.", {"type": "object", "properties": {}})
     assert DIALECT.decode(Reply('{"action": "no_tool", "args": {}}'), [own]).calls[0].name == "no_tool"
+
+
+def test_after_a_long_text_it_calls_or_leaves_the_words():
+    profile = Profile(grammar=True)
+
+    def actions(*tools: ToolSchema, **wanted: bool) -> list[bool]:
+        written = str(DIALECT.encode_after_text(tools, profile, **wanted).format)
+        return [f"'{name}'" in written for name in ("price", "no_tool", "final_answer")]
+
+    assert actions(PRICE) == [True, True, False]
+    assert actions(PRICE, must_answer=True) == [False, True, False]
+    assert actions(PRICE, must_act=True) == [True, False, False]
+    assert actions() == [False, True, False]
+    own = ToolSchema("no_tool", "A tool of that name.", {"type": "object", "properties": {}})
+    assert actions(own) == [False, True, True], "it could not answer otherwise"
 
 
 def test_the_prompt_is_short():

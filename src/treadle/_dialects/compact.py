@@ -14,7 +14,7 @@ from typing import ClassVar
 import msgspec
 
 from treadle._dialects.base import Decision, Encoding
-from treadle._dialects.constraint import Alternatives, const, record
+from treadle._dialects.constraint import Alternatives, const, json_format, record
 from treadle._dialects.prompts import COMPACT, DIRECT_REFORMAT, Example
 from treadle._dialects.reading.extract import strict
 from treadle._dialects.reading.reply import by_name
@@ -48,6 +48,18 @@ class CompactDialect(SchemaDialect, frozen=True):
     ) -> Encoding:
         encoding = super().encode(tools, profile, must_answer=must_answer, must_act=must_act)
         return msgspec.structs.replace(encoding, tuned=True)
+
+    def encode_after_text(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        """The same after a long text. An answer about one is left to the model without its adapter as well: an adapter
+        has learnt to call tools and to pass on what they say, and would copy the text where a summary is wanted."""
+        if must_act or NO_TOOL in by_name(tools):
+            return self.encode(tools, profile, must_answer=must_answer, must_act=must_act)
+        calls = () if must_answer else tools
+        replies = super().alternatives(calls, profile, must_answer=False, must_act=True) if calls else Alternatives()
+        replies.add(record(action=const(NO_TOOL)))
+        return Encoding(format=json_format(replies.any_of(), profile, "step"), tuned=True)
 
     def write(self, decision: Decision) -> str:
         return encode_json({"action": NO_TOOL}) if decision.own_words else super().write(decision)

@@ -294,6 +294,34 @@ def test_what_was_said_before_and_found_since_is_part_of_the_request_for_own_wor
     assert "Hello Ada." in model.requests[2].messages[2].text, "the loop sees the answer that the user got"
 
 
+@tool(effect="pure")
+def document(name: str) -> str:
+    """The text of a document."""
+    return "It was a long night. " * (60 if name == "novel" else 2)
+
+
+@pytest.mark.parametrize(("name", "own_words"), [("novel", True), ("note", False)])
+def test_an_answer_about_a_long_text_is_left_to_the_model_without_its_adapter(name: str, own_words: bool):
+    """With its adapter it copied the file that it was to sum up."""
+    read = f'{{"action": "document", "args": {{"name": "{name}"}}}}'
+    answer = '{"action": "final_answer", "final_answer": "Somebody was awake.", "task_successful": true}'
+    replies = [read, NO_TOOL, "Somebody was awake."] if own_words else [read, answer]
+    model = ScriptedModel(replies, profile=Profile(grammar=True))
+    result = go(Agent(model, [document], dialect="compact").run("Sum it up in a line."))
+    assert result.answer == "Somebody was awake."
+    formats = [str(request.format) for request in model.requests[:2]]
+    assert ["final_answer" in text for text in formats] == [True, not own_words]
+    assert all("document" in text for text in formats), "it may still call a tool"
+    assert "It was a long night." in str(model.requests[-1].messages)
+
+
+def test_a_limit_after_a_long_text_leaves_the_words_as_well():
+    read = '{"action": "document", "args": {"name": "novel"}}'
+    model = ScriptedModel([read, "Somebody was awake."], profile=Profile(grammar=True), repeat_last=True)
+    result = go(Agent(model, [document], dialect="compact", max_iterations=1).run("Sum it up in a line."))
+    assert "awake" in result.answer
+
+
 def test_own_words_that_never_come_are_no_answer():
     model = ScriptedModel([NO_TOOL, ""], profile=Profile(grammar=True), repeat_last=True)
     result = go(Agent(model, [add], dialect="compact").run("q"))

@@ -27,6 +27,19 @@ from treadle._types.state_values import Entry
 _encode = msgspec.json.Encoder().encode
 _REMINDER = 400
 """Characters of the question that text dialects repeat after a result."""
+_LONG_TEXT = 1000
+"""Characters from which on a result is a text to read, not a value."""
+
+
+def _ends_with_text(window: Sequence[Entry]) -> bool:
+    """Whether a long text is among the latest results."""
+    for entry in reversed(window):
+        message = entry.message
+        if not isinstance(message, ToolMessage):
+            return False
+        if not message.error and len(text_of(message.content)) >= _LONG_TEXT:
+            return True
+    return False
 
 
 class Rendered(Struct, frozen=True):
@@ -54,7 +67,7 @@ class Renderer:
         self._parts: list[str] = []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()
-        self._encodings: dict[tuple[bool, bool, frozenset[str]], Encoding] = {}
+        self._encodings: dict[tuple[bool, bool, bool, frozenset[str]], Encoding] = {}
         self._head: tuple[tuple[object, ...], bytes] | None = None
 
     def render(
@@ -97,13 +110,15 @@ class Renderer:
         tools are part of the prefix that a provider keeps."""
         barred = frozenset[str]() if must_answer or self.dialect.native else state.constraint.barred
         must_act = state.constraint.must_act and not must_answer
-        key = (must_answer, must_act, barred)
+        encode_after_text = getattr(self.dialect, "encode_after_text", None)
+        after_text = encode_after_text is not None and _ends_with_text(state.window)
+        key = (must_answer, must_act, after_text, barred)
         encoding = self._encodings.get(key)
         if encoding is None:
             tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
-            encoding = self._encodings[key] = self.dialect.encode(
-                tools, self.profile, must_answer=must_answer, must_act=must_act
-            )
+            encode = encode_after_text if after_text and encode_after_text else self.dialect.encode
+            encoding = encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
+            self._encodings[key] = encoding
         return encoding
 
     def forget(self) -> None:
