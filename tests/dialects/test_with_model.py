@@ -27,6 +27,10 @@ def test_every_constrained_reply_is_readable(name: str, must_answer: bool):
         reply = await complete(model, Request(messages, format=wanted, temperature=1.2, seed=7, max_tokens=300))
         decision = dialect.decode(reply, TOOLS)
         if reply.finish == "stop":
+            # No constraint that all servers know forbids an empty answer: it is read as such, and asked for again.
+            if '"final_answer": ""' in reply.text:
+                assert decision.problem
+                return
             assert not decision.problem, reply.text
             assert not decision.repaired, reply.text
             assert bool(decision.calls) != (decision.answer is not None) or name == "array"

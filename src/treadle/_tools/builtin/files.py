@@ -28,6 +28,8 @@ class Listing(Struct, frozen=True, omit_defaults=True):
     entries: tuple[Entry, ...]
     more: int = 0
     """How many entries were left out."""
+    largest: str = ""
+    """The largest of several files: a small model does not compare numbers of different lengths."""
 
 
 class FileText(Struct, frozen=True, omit_defaults=True):
@@ -179,7 +181,10 @@ class _FileAccess:
     def list(self, path: str = "") -> Listing:
         parts = self._parts(path)
         entries = [entry for entry in self._folder.entries(parts) if not self._left_out(entry.name)]
-        return Listing("/".join(parts), tuple(entries[: self._max_entries]), max(len(entries) - self._max_entries, 0))
+        sizes = {entry.name: entry.size for entry in entries if entry.kind == "file"}
+        largest = max(sizes, key=lambda name: sizes[name]) if len(sizes) > 1 else ""
+        more = max(len(entries) - self._max_entries, 0)
+        return Listing("/".join(parts), tuple(entries[: self._max_entries]), more, largest)
 
     def read(self, path: str, start_line: int = 1) -> FileText | ToolResponse:
         parts = self._parts(path)
