@@ -30,6 +30,11 @@ def make_tool(name: str) -> Tool:
 
 SETS = {name: load_tasks(EVALS / f"{name}.jsonl", world_tools(name, call_factories=False)) for name in WORLDS}
 CASES = [pytest.param(tasks, task, id=task.id) for tasks in SETS.values() for task in tasks.tasks]
+LATER = {
+    name: load_tasks(EVALS / "later" / f"{name}.jsonl", world_tools(name, call_factories=False))
+    for name in ("archive", "windfarm", "harbour", "school")
+}
+"""Written by others, with checks of their own style."""
 KINDS = {"single", "choose", "chain", "none", "recovery"}
 
 
@@ -51,6 +56,18 @@ def test_the_solution_passes_and_other_answers_do_not(tasks: TaskSet, task: Task
         assert not unneeded.passed
     else:
         assert not play(tasks, task, task.solution.answer).passed, "an answer without a tool must not pass"
+
+
+@pytest.mark.parametrize("tasks", LATER.values(), ids=LATER.keys())
+def test_tasks_written_by_others_can_be_solved_and_not_by_chance(tasks: TaskSet):
+    assert len(tasks.tasks) == 18
+    for task in tasks.tasks:
+        assert task.solution is not None
+        calls = [call(step.tool, **step.args) for step in task.solution.calls]
+        solved = play(tasks, task, *calls, task.solution.answer)
+        assert solved.passed, (task.id, solved.problems)
+        assert not play(tasks, task, *calls, "I do hope this helps.").passed, task.id
+        assert task.kind == "none" or not play(tasks, task, task.solution.answer).passed, task.id
 
 
 @pytest.mark.parametrize(("tasks", "task"), [case for case in CASES if case.values[1].kind in ("single", "choose")])
