@@ -22,6 +22,7 @@ from training import bfcl
 from training.figures import wilson
 from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
+from training.rows import asked
 from treadle import Agent
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
@@ -99,30 +100,9 @@ def settings(dialect: str) -> dict[str, Any]:
 async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "compact", **facts: Any) -> dict[str, Any]:
     model = Batched(network, words=dialect != "compact", **facts)
 
-    async def one(row: bfcl.Row) -> tuple[bfcl.Row, bool, Any, str]:
-        calls: list[tuple[str, dict[str, Any]]] = []
-        system = {"system": row.system} if row.system else {}
-        answer = ""
-        try:
-            agent = Agent(
-                model,
-                tools=bfcl.tools_of(row, lambda name, args: calls.append((name, args))),
-                answer="direct",
-                max_iterations=4,
-                **settings(dialect),
-                **system,
-            )
-            answer = (await asyncio.wait_for(agent.run(row.question), 300)).answer
-        except Exception as error:
-            answer = f"!{type(error).__name__}: {error}"
-        return row, bfcl.right(row, calls), calls[:1], answer
-
-    results = await asyncio.gather(*map(one, rows))
+    results = await asyncio.gather(*(asked(model, row, **settings(dialect)) for row in rows))
     table = _table(
-        [
-            (row.category, passed, {"id": row.id, "calls": calls, "answer": str(answer)[:160]})
-            for row, passed, calls, answer in results
-        ]
+        [(one["category"], one["passed"], {key: one[key] for key in ("id", "calls", "answer")}) for one in results]
     )
     return {**table, "decisions": model.decisions}
 

@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from typing import Literal
 
-from world_kit import second_time
+from world_kit import as_id, second_time
 
 from treadle import Tool, ToolError, tool
 
@@ -141,10 +141,6 @@ def _words(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s]", "", text.casefold().replace("\u2019", "'")).split())
 
 
-def _id(given: str) -> str:
-    return given.strip().upper()
-
-
 @tool(effect="pure")
 def find_film(title: str, year: int | None = None) -> str:
     """Search the archive's films by title. Returns the id, title and year of each match.
@@ -175,9 +171,9 @@ def film_details(film_id: str) -> str:
     Args:
         film_id: e.g. F-1005
     """
-    if _id(film_id) not in FILMS:
+    if as_id(film_id) not in FILMS:
         raise ToolError(f"Unknown film id {film_id!r}. Use find_film to get the id.")
-    title, director, year, minutes, country, look = FILMS[_id(film_id)]
+    title, director, year, minutes, country, look = FILMS[as_id(film_id)]
     return f"{title}, directed by {director}, {country} {year}, {minutes} min, {look}"
 
 
@@ -189,14 +185,14 @@ def list_prints(film_id: str, gauge: Literal["all", "35mm", "16mm", "8mm"] = "al
         film_id: id of the film
         gauge: only prints of this gauge
     """
-    if _id(film_id) not in FILMS:
+    if as_id(film_id) not in FILMS:
         raise ToolError(f"Unknown film id {film_id!r}. Use find_film to get the id.")
     lines = [
         f"{key}: {width}, {reels} reel{'s' if reels > 1 else ''}, vault {vault}"
         for key, (film, width, reels, vault) in PRINTS.items()
-        if film == _id(film_id) and gauge in ("all", width)
+        if film == as_id(film_id) and gauge in ("all", width)
     ]
-    return "\n".join(lines) or f"No {gauge} print of {_id(film_id)}."
+    return "\n".join(lines) or f"No {gauge} print of {as_id(film_id)}."
 
 
 @tool(effect="pure")
@@ -206,9 +202,9 @@ def inspection_report(print_id: str) -> str:
     Args:
         print_id: id of the print
     """
-    if _id(print_id) not in INSPECTIONS:
+    if as_id(print_id) not in INSPECTIONS:
         raise ToolError(f"Unknown print {print_id!r}. Print ids look like PR-0000; list_prints gives them.")
-    day, grade, shrinkage, remark = INSPECTIONS[_id(print_id)]
+    day, grade, shrinkage, remark = INSPECTIONS[as_id(print_id)]
     return f"inspected {day}; grade {grade}; shrinkage {shrinkage}%; remarks: {remark}"
 
 

@@ -10,6 +10,8 @@ import re
 from datetime import datetime
 from typing import Literal
 
+from world_kit import as_id
+
 from treadle import Tool, ToolError, tool
 
 TURBINES = {
@@ -220,14 +222,10 @@ PARTS = {
 REPLACED = {"PMP-008": "PMP-108", "BRK-060": "BRK-061", "SNS-120": "SNS-221"}
 
 
-def _id(given: str) -> str:
-    return given.strip().upper()
-
-
 def _turbine(given: str) -> str:
-    if _id(given) not in TURBINES:
+    if as_id(given) not in TURBINES:
         raise ToolError(f"unknown turbine {given!r}, ids go from T01 to T16")
-    return _id(given)
+    return as_id(given)
 
 
 @tool(effect="pure")
@@ -300,7 +298,7 @@ def get_work_order(order_id: str) -> str:
     Args:
         order_id: the order's id
     """
-    key = _id(order_id)
+    key = as_id(order_id)
     if not re.fullmatch(r"WO-\d{5}", key):
         raise ToolError(f"{order_id!r} is not a valid order id: write WO- and five digits, for instance WO-00042")
     if key not in WORK_ORDERS:
@@ -318,7 +316,7 @@ def check_part(part_no: str) -> str:
     Args:
         part_no: part number
     """
-    key = _id(part_no)
+    key = as_id(part_no)
     if key in REPLACED:
         raise ToolError(f"{key} is an old number, it was replaced by {REPLACED[key]}")
     if key not in PARTS:

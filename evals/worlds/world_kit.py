@@ -108,3 +108,7 @@ def make_order_status() -> Tool:
         return second_time(tried, ORDERS, order_id, "order", "the order desk is busy right now")
 
     return order_status
+
+
+def as_id(given: str) -> str:
+    return given.strip().upper()
