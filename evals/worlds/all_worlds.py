@@ -5,14 +5,18 @@ treadle eval evals/office.jsonl --tools evals/worlds/all_worlds.py:tools --tools
 
 from __future__ import annotations
 
+import archive
 import clinic
+import harbour
 import office
+import school
 import shop
 import travel
+import windfarm
 
 from treadle import Tool
 
 
 def tools() -> list[Tool]:
-    worlds = (shop, office, travel, clinic)
+    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school)
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

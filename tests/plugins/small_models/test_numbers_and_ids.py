@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle._plugins.small_models.numbers_and_ids import ids, mentions, numbers, unsourced_number
+from treadle._plugins.small_models.numbers_and_ids import ids, mentions, numbers, said_otherwise, unsourced_number
 
 TEXT = "4 * 110 of 1,200.50 at 07:50 on 2024-01-02: 3kg, AB17, R-100, 12.5%, 42."
 
@@ -60,3 +60,36 @@ def test_only_the_first_numbers_of_a_long_text_are_checked():
     many = " ".join(["44"] * 60)
     assert unsourced_number(f"{many} 97", ["44"]) == ""
     assert unsourced_number(f"97 {many}", ["44"]) == "97"
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "expected"),
+    [
+        ("TAL-0447", "the status of issue 447", True),
+        ("353867701194", "calling from +353 86 770-1194", True),
+        ("20250704", "on 4 July last year", True),
+        ("202605", "in May 2026", True),
+        ("1330", "at half past one in the afternoon", True),
+        ("480", "eight hours", True),
+        ("90.0", "ninety dollars", True),
+        ("21.5", "twenty-one and a half degrees", True),
+        ("250000", "a quarter of a million", True),
+        ("Dec26", "in December 2026", True),
+        ("2023-04-15", "on the 15th of April 2023", True),
+        ("2023-04-16", "on the 15th of April 2023", False),
+        ("TAL-0448", "the status of issue 447", False),
+        ("K-3077", "the ship that comes on Friday", False),
+        ("4817", "the ship that comes on Friday", False),
+        ("12 * 4817", "12 times something", False),
+    ],
+)
+def test_a_value_can_be_said_in_another_form(value: str, source: str, expected: bool):
+    assert said_otherwise(value, [source]) is expected
+
+
+def test_millions_need_no_source():
+    assert not unsourced_number("213000000", ["213 million people"])
+
+
+def test_a_year_is_in_a_date():
+    assert not unsourced_number("2027 - 1936", ["How many years ago was 1936?", "2027-03-14"])

@@ -8,7 +8,7 @@ import pytest
 
 from kit import assert_paired, go
 from plugins.scenes import answer_in, in_dialect
-from treadle import Agent, ScriptedModel, tool
+from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle._types.messages import AssistantMessage, UserMessage
 
 CALLED: list[str] = []
@@ -210,3 +210,31 @@ def test_optional_arguments_long_texts_tiny_and_able_models_are_left_alone():
         model, _ = run(call("price", code="CL-20"), guess, guess, abilities=abilities)
         assert CALLED == ["CL-20"]
         assert len(model.requests) == 2
+
+
+@tool(effect="pure")
+def order(number: str) -> str:
+    """The state of an order."""
+    CALLED.append(number)
+    if not number.startswith("WO-"):
+        raise ToolError("a number looks like WO-00042")
+    return "sent"
+
+
+def test_a_value_in_the_form_that_the_tool_asked_for_is_no_invention():
+    replies = (call("order", number="1187"), call("order", number="WO-01187"), answer_in("direct", "It was sent."))
+    _, result = run(*replies, question="What about order 1187?", tools=(order, hotel))
+    assert CALLED == ["1187", "WO-01187"]
+    assert [step.error for step in result.steps] == ["exception", ""]
+
+
+def test_after_an_error_of_the_tool_itself_another_value_may_be_tried():
+    replies = (call("order", number="mine"), call("order", number="WO-77123"), answer_in("direct", "It was sent."))
+    run(*replies, question="What about my order?", tools=(order, hotel))
+    assert CALLED[-1] == "WO-77123"
+
+
+def test_a_day_in_the_form_of_the_parameter_is_no_invention():
+    replies = (call("order", number="20260704"), answer_in("direct", "It was sent."))
+    run(*replies, question="What was ordered on the fourth of July 2026?", tools=(order, hotel))
+    assert CALLED == ["20260704"]

@@ -9,7 +9,7 @@ from typing import Any
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.numbers_and_ids import mentions
+from treadle._plugins.small_models.numbers_and_ids import mentions, said_otherwise
 from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import same_calls, small_under_grammar
 from treadle._tools.base import ToolOutcome
@@ -35,7 +35,9 @@ class ExampleValueGuard(Plugin):
         if tool is None or same_calls(run, call):
             return call
         for name, value in _examples(call.args, tool.schema):
-            if not any(mentions(text, value) for text in source_texts(run)):
+            if not any(mentions(text, value) for text in source_texts(run)) and not said_otherwise(
+                value, source_texts(run)
+            ):
                 objection = prompt(run, "example_value", OBJECTION)
                 objection = objection.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
                 await require_other_tool(run, self.name, call.name)

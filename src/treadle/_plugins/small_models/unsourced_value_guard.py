@@ -8,7 +8,7 @@ from typing import Any, cast
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.numbers_and_ids import ids, mentions, unsourced_number
+from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
@@ -41,9 +41,9 @@ class UnsourcedValueGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
-        if tool is None or same_calls(run, call):
+        if tool is None or same_calls(run, call) or _corrects(run, call):
             return call
-        values = list(_required_values(call.args, tool))
+        values = [text for text in _required_values(call.args, tool) if not said_otherwise(text, source_texts(run))]
         value = next((value for text in values for value in _unsourced_ids(run, text)), "")
         value = value or unsourced_number(" ; ".join(values), source_texts(run))
         if not value:
@@ -86,6 +86,12 @@ class UnsourcedValueGuard(Plugin):
 def _retraction(state: RunState, component: str) -> MessageRetracted:
     """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told."""
     return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
+
+
+def _corrects(run: RunContext, call: ToolCall) -> bool:
+    """Whether this tool failed just now: what it complained about may well be the form of the value."""
+    steps = last_round(run.state) if run.state.steps else ()
+    return any(step.tool == call.name and step.error and step.error != "rejected" for step in steps)
 
 
 def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
