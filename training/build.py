@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from training import bfcl
+from training import bfcl, slips, written
 from training.render import Conversation, render
 from training.report import distribution
 from training.scenario import Act, Scenario
@@ -106,7 +106,13 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
 )
 """How many of each, at scale 1. Chains and recovery are half of it: what small models are worst at."""
 AMONG_OTHERS = 0.4
-"""Part of the leaderboard's rows that stand among functions of other rows."""
+"""Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
+MADE_UP = 0.5
+"""Of the mixture above: worlds written by hand take the place of the rest."""
+WRITTEN = 4.0
+"""How often each task that was written by hand is asked, in other words and among other tools."""
+HASTY = 0.12
+"""Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
 FILES, DESK, TALK, KNOWN_AND_SUM, MIXED = 260, 500, 3000, 200, 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
@@ -120,7 +126,7 @@ SYSTEMS = (
 
 def tool_count(r: random.Random) -> int:
     """Mostly a handful, now and then a long list."""
-    few = (1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 10, 12, 14)
+    few = (1, 1, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 10, 12, 14)
     return r.choice(few) if r.random() < 0.9 else r.choice((18, 24, 30, 40, 60))
 
 
@@ -134,6 +140,8 @@ async def conversations(
     async def one(make: Callable[[Facts], Scenario], name: str, count: int | None = None) -> Conversation | None:
         facts = Facts(r)
         scenario = make(facts)
+        if r.random() < HASTY:
+            scenario = slips.begun_at_the_end(r, scenario)
         system = r.choice(SYSTEMS) if r.random() < 0.2 else ""
         rendered = await render(r, facts, scenario, system, tool_count(r) if count is None else count)
         if rendered is None:
@@ -143,7 +151,7 @@ async def conversations(
     with tempfile.TemporaryDirectory() as folder:
         plan: list[tuple[Callable[[Facts], Scenario], str]] = []
         for make, number in MIXTURE:
-            plan += [(lambda facts, make=make: make(r, facts), make.__name__)] * round(number * scale)
+            plan += [(lambda facts, make=make: make(r, facts), make.__name__)] * round(number * scale * MADE_UP)
         plan += [(lambda facts: builtin_tasks.files_task(r, facts, Path(folder) / "work"), "files")] * round(
             FILES * scale
         )
@@ -156,6 +164,10 @@ async def conversations(
         plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(KNOWN)), "known_and_sum")] * round(
             KNOWN_AND_SUM * scale
         )
+        plan += [
+            (lambda facts, scenario=scenario: scenario, scenario.kind)
+            for scenario in written.scenarios(r, WRITTEN * scale)
+        ]
         r.shuffle(plan)
         for make, name in plan:
             rendered = await one(make, name)
@@ -163,10 +175,10 @@ async def conversations(
                 yield rendered
         if data is not None:
             rows = list(bfcl.training(data))
-            for row in rows:
-                if (scale < 1 and r.random() > scale) or (row.truth is None and r.random() < 0.3):
+            for row, again in [(row, again) for again in (False, True) for row in rows]:
+                if (scale < 1 and r.random() > scale) or (row.truth is None and r.random() < (0.7 if again else 0.3)):
                     continue
-                if r.random() < AMONG_OTHERS:
+                if again or r.random() < AMONG_OTHERS:
                     row = bfcl.among(r, row, rows, r.choice((2, 4, 6, 10, 16)))
                 scenario = bfcl.scenario(r, row)
                 rendered = await render_row(r, row, scenario)

@@ -27,6 +27,8 @@ from training.pack import pack
 TRIES = 3
 PILOT = "1000"
 """The seed of the short training whose mistakes are learnt from."""
+DEVELOPMENT = "own,later,alone,dev,known"
+"""The sets that every adapter is evaluated on."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
 
@@ -109,7 +111,8 @@ def run(options: argparse.Namespace) -> None:
     say(out, "begins:", ", ".join(path.stem for path in everything))
     pilot = pilot_of(options)
     find_lessons(options, pilot)
-    judging = evaluator(options, everything, "own,dev,known")
+    judged = everything[-1:] if options.only_mean else everything
+    judging = evaluator(options, judged, DEVELOPMENT)
     try:
         train_all(options, seeds, pilot)
         if len(seeds) > 1 and not mixed.is_file():
@@ -120,14 +123,14 @@ def run(options: argparse.Namespace) -> None:
         say(out, "trained; evaluated until now:", sorted(path.name for path in out.glob("*_own.json")))
         if judging.wait():
             say(out, "the evaluation ended with an error (evaluate.log): once more")
-            evaluator(options, everything, "own,dev,known").wait()
+            evaluator(options, judged, DEVELOPMENT).wait()
     finally:
         if judging.poll() is None:
             judging.terminate()
     ranked = ranking(out, [path.stem for path in everything])
     (out / "ranking.json").write_text(json.dumps(ranked))
     say(out, "by development data:", ranked)
-    for path in everything:
+    for path in judged:
         packed, digest = pack(path, out / "packed")  # the same bytes as when it was collected before
         say(out, packed.name, packed.stat().st_size, digest)
     if options.test:  # the one to take first, in case that time runs out
@@ -195,6 +198,7 @@ def main() -> None:
     running.add_argument("--pilot", type=float, default=0, help="seconds of a first training that all seeds begin with")
     running.add_argument("--mistakes", type=float, default=75, help="seconds for looking for the pilot's mistakes")
     running.add_argument("--scenarios", type=int, default=4000, help="that the pilot plays, at most")
+    running.add_argument("--only-mean", action="store_true", help="evaluate the mean of the seeds, not each of them")
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
     collecting = commands.add_parser("collect")
     collecting.add_argument("out", type=Path)

@@ -4,6 +4,7 @@
 #   sh training/device.sh start 0.5b 1,2,3 150 90     begin a campaign in the background: model, seeds, seconds a seed,
 #                                                     seconds of the pilot they branch off from
 #   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
+#   sh training/device.sh old 0.5b own,later          begin to evaluate the adapter that was shipped before (old/ of a parcel)
 #   sh training/device.sh look "$OUT" [0.5b ...]      how far it is, and what is finished and was not sent yet
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
@@ -30,11 +31,22 @@ start)
   tree=$HOME_THERE/tree-$2
   rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
   # A session of its own: it goes on when this command returns.
-  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-2" --seeds "$3" --seconds "$4" \
+  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-3" --seeds "$3" --seconds "$4" \
     --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --batch "${TREADLE_BATCH:-16384}" \
-    --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
+    --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test --only-mean >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"
+  ;;
+old)
+  out=$HOME_THERE/out/$2-old
+  mkdir -p "$out"
+  tree=$HOME_THERE/tree-$2-old
+  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$HOME_THERE/old/$2.gguf.xz" "$out/old-$2.gguf"
+  setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --adapters "$out/old-$2.gguf" --sets "$3" --bfcl "$HOME_THERE/bfcl" \
+    >>"$out/evaluate.log" 2>&1 </dev/null &
+  sleep 2
+  echo "started $2-old"
   ;;
 base)
   out=$HOME_THERE/out/$2-base

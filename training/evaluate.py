@@ -12,9 +12,9 @@ import json
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -30,9 +30,15 @@ from treadle._types.profile import DecisionThresholds
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
+if TYPE_CHECKING:
+    from treadle._evals.tasks import Task
+
 ROOT = Path(__file__).resolve().parents[1]
 BATCH = 192
 LONGEST_REPLY = 224
+OWN = ("shop", "office", "travel", "clinic")
+LATER = ("later/archive", "later/windfarm", "later/harbour", "later/school")
+"""Sets that were unseen once."""
 
 
 class _Waiting(NamedTuple):
@@ -90,7 +96,7 @@ class Batched(PromptWriter):
         if not tuned and not self._words:
             return [Written(".", True, {})] * len(jobs)
         self._network.switch(tuned)
-        return self._network.generate(jobs, LONGEST_REPLY)
+        return self._network.generate_in_parts(jobs, LONGEST_REPLY)
 
 
 def settings(dialect: str) -> dict[str, Any]:
@@ -110,10 +116,12 @@ async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "co
 async def own_sets(
     network: Network,
     dialect: str = "compact",
-    names: tuple[str, ...] = ("shop", "office", "travel", "clinic"),
+    names: tuple[str, ...] = OWN,
     most: int = 0,
+    alone: bool = False,
     **facts: Any,
 ) -> dict[str, Any]:
+    """With `alone` each task that takes one tool is offered this tool only."""
     from treadle._cli.setup.toolbox import find_tools
     from treadle._evals.load import load_tasks
     from treadle._evals.runner import Variant, run_tasks
@@ -122,7 +130,9 @@ async def own_sets(
     model = Batched(network, **facts)
     variant = Variant("network", model, {**settings(dialect), "max_iterations": 10})
     whole = [load_tasks(ROOT / "evals" / f"{name}.jsonl", tools) for name in names]
-    sets = [msgspec.structs.replace(one, tasks=one.tasks[: most or None]) for one in whole]
+    sets = [
+        msgspec.structs.replace(one, tasks=(_alone(one.tasks) if alone else one.tasks)[: most or None]) for one in whole
+    ]
     trials = await asyncio.gather(*(run_tasks(tasks, [variant], parallel=100, task_seconds=300) for tasks in sets))
     rows = [
         (
@@ -142,6 +152,12 @@ async def own_sets(
     table = _table(rows)
     kinds = _table([(row["kind"], passed, {}) for _, passed, row in rows])["by"]
     return {**table, "kinds": kinds, "decisions": model.decisions}
+
+
+def _alone(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """Those that one tool is enough for, with no other one: all sets offer five or more."""
+    used = [(task, {call.tool for call in task.solution.calls} if task.solution else set()) for task in tasks]
+    return tuple(msgspec.structs.replace(task, tools=tuple(tools)) for task, tools in used if len(tools) == 1)
 
 
 def known(network: Network, tools_too: bool, most: int = 0) -> dict[str, Any]:
@@ -237,9 +253,11 @@ PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
     """The sets that were asked for. One whose result is there is not run again."""
-    facts: dict[str, Any] = {"adapter": tag}
+    facts: dict[str, Any] = {"adapter": tag, "parameters": 1.0}  # with the guards that stand beside an adapter
     sets: dict[str, Callable[[], dict[str, Any]]] = {
         "own": lambda: asyncio.run(own_sets(network, most=options.tasks, **facts)),
+        "later": lambda: asyncio.run(own_sets(network, names=LATER, most=options.tasks, **facts)),
+        "alone": lambda: asyncio.run(own_sets(network, names=(*OWN, *LATER), most=options.tasks, alone=True, **facts)),
         "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
         "known": lambda: known(network, tools_too=True, most=options.tasks),
         "test": lambda: _rows(network, bfcl.sample(options.bfcl, False, 34), options, facts),
@@ -278,7 +296,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--adapters", default="", help="files, separated by commas; none: the base model in all ways")
-    parser.add_argument("--sets", default="own,dev,known", help="of own, dev, known, test")
+    parser.add_argument("--sets", default="own,later,alone,dev,known", help="of own, later, alone, dev, known, test")
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--ways", default="", help="of the base model, separated by commas: direct, schema, ...")
     parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")

@@ -10,7 +10,7 @@ from typing import Any
 
 Z = 1.96
 """95 %."""
-WEIGHTS = {"own": 1.0, "dev": 1.0}
+WEIGHTS = {"own": 1.0, "later": 1.0, "alone": 0.5, "dev": 1.0}
 """How much each development set counts when one adapter is chosen: the share that is right, not the number."""
 
 
@@ -36,7 +36,7 @@ def score(tables: dict[str, dict[str, Any]]) -> float:
     return shares + 0.25 * worst_kind(tables["own"])
 
 
-def tables_of(out: Path, tag: str, sets: Sequence[str] = ("own", "dev", "known")) -> dict[str, dict[str, Any]]:
+def tables_of(out: Path, tag: str, sets: Sequence[str] = (*WEIGHTS, "known")) -> dict[str, dict[str, Any]]:
     paths = {name: out / f"{tag}_{name}.json" for name in sets}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 

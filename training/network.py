@@ -125,6 +125,17 @@ class Network:
         texts = adapter_file.described(self.weights.architecture, name, notes)
         adapter_file.write(path, AdapterFile(texts, float(ALPHA), tensors))
 
+    def generate_in_parts(self, jobs: list[Job], limit: int) -> list[Written]:
+        """The same in smaller batches where memory is short: a training beside it takes what it needs."""
+        try:
+            return self.generate(jobs, limit)
+        except torch.OutOfMemoryError:
+            if len(jobs) == 1:
+                raise
+        torch.cuda.empty_cache()
+        half = len(jobs) // 2
+        return self.generate_in_parts(jobs[:half], limit) + self.generate_in_parts(jobs[half:], limit)
+
     @torch.inference_mode()
     def generate(self, jobs: list[Job], limit: int) -> list[Written]:
         """Greedy, each under its grammar."""

@@ -31,6 +31,8 @@ from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
 PROFILE = Profile(json_mode=True, json_schema=True, grammar=True, logprobs=True, window=8192, prices=FREE)
+TAUGHT = msgspec.structs.replace(PROFILE, parameters=1.0, adapter="taught")
+"""Of a model with an adapter: the guards that stand beside it act in what is learnt as well."""
 DIALECT = CompactDialect()
 
 
@@ -100,6 +102,8 @@ class PromptWriter:
 
 class Player(PromptWriter):
     """Plays the script and writes down what it was asked."""
+
+    profile = TAUGHT
 
     def __init__(self, script: Sequence[Step], steering: str = "", steering_after: int = 1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""python -m training.rows MODEL OUT.jsonl --bfcl DATA [--each 34] [--no-adapter]
+"""python -m training.rows MODEL OUT.jsonl --bfcl DATA [--each 34] [--no-adapter] [--development]
 
 The test rows of the leaderboard with the product as it is installed: the model in the runtime, on this machine, with
 its adapter. First decision, greedy. It can be stopped at any time and goes on where it was; the categories take turns,
@@ -84,10 +84,16 @@ async def main() -> None:
     parser.add_argument("--each", type=int, default=34, help="rows of each category")
     parser.add_argument("--most", type=int, default=0, help="rows in all, of these")
     parser.add_argument("--no-adapter", action="store_true")
+    parser.add_argument("--development", action="store_true", help="the odd rows that are not learnt, instead")
     options = parser.parse_args()
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.is_file() else []
     known = {row["id"] for row in done}
-    todo = in_turn(bfcl.sample(options.bfcl, odd=False, per_category=options.each))[: options.most or None]
+    rows = (
+        bfcl.development(options.bfcl)
+        if options.development
+        else bfcl.sample(options.bfcl, odd=False, per_category=options.each)
+    )
+    todo = in_turn(rows)[: options.most or None]
     model = FirstDecision(LocalModel(options.model, adapter=not options.no_adapter, keep_prompts=False))
     with options.out.open("a") as file:
         for row in todo:

@@ -97,6 +97,8 @@ def test_values_of_calls_are_found_not_guessed(rendered: list[Conversation]):
     checked = 0
     for conversation in rendered:
         for turn in conversation.turns if conversation.kind in chains else ():
+            if not turn.trained:
+                continue
             values = " ".join(map(str, json.loads(turn.reply).get("args", {}).values()))
             found = {*_made_up(values, turn.prompt)} - {"1", "2", "100"} - percentages
             checked += bool(values)

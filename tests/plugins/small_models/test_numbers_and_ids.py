@@ -72,6 +72,8 @@ def test_only_the_first_numbers_of_a_long_text_are_checked():
         ("1330", "at half past one in the afternoon", True),
         ("480", "eight hours", True),
         ("90.0", "ninety dollars", True),
+        ("-90", "ninety degrees to the left", True),
+        ("1500.0", "one and a half litres", True),
         ("21.5", "twenty-one and a half degrees", True),
         ("250000", "a quarter of a million", True),
         ("Dec26", "in December 2026", True),

@@ -45,6 +45,7 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
     zeros before them (`AB-0407` is 407), apart (`12 34-5` is 12345), or in another order (`2026-04-15`)."""
     if " " in value:
         return False
+    value = value.removeprefix("-").removesuffix(".0")
     if _TOLD_IN_WORDS.fullmatch(value):
         return True
     said = {_digits(run) for source in sources for run in _DIGITS.findall(f"{source} {_APART.sub('', source)}")}

@@ -1,0 +1,167 @@
+"""Worlds written by hand: tools, questions in several words, what a perfect assistant does, and what it says.
+
+Made-up worlds follow patterns, and a model learns the patterns. These do not: each task was thought out. A world is a
+JSON file in this folder. `python -m training.written check FILE` plays its tasks through the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from training.scenario import Act, Leave, Say, Scenario, Step
+from training.worlds.devices import Calculator
+from treadle import Tool, ToolError
+
+FOLDER = Path(__file__).parent
+CALCULATOR = "calculator"
+OFFERS = (*["needed"] * 2, *["world"] * 6, *["among"] * 3, "many")
+"""Which tools stand beside those that are needed: none, the world's, the world's and some of another, very many."""
+SHAPE = re.compile(r"\b([A-Z]{1,4}[-_/]?)(\d{2,6})\b")
+"""Ids whose digits can be other ones, the same in all of a task."""
+Json = Any
+
+
+class Call(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    call: str
+    args: dict[str, Json]
+    gives: Json = None
+    fails: str = ""
+    slip: bool = False
+    """A mistake: shown with what follows from it, not learnt."""
+
+
+class Task(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    kind: Literal["single", "choose", "chain", "recovery", "none", "unable"]
+    ask: list[str]
+    steps: list[Call]
+    answer: str
+    unsuccessful: bool = False
+
+
+class Described(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    name: str
+    description: str
+    parameters: dict[str, Json]
+
+
+class World(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    about: str
+    tools: list[Described]
+    tasks: list[Task]
+    language: str = "en"
+    name: str = ""
+    """The name of its file."""
+
+
+def read(path: Path) -> World:
+    return msgspec.structs.replace(msgspec.json.decode(path.read_bytes(), type=World), name=path.stem)
+
+
+def worlds(folder: Path = FOLDER) -> list[World]:
+    return [read(path) for path in sorted(folder.glob("*.json"))]
+
+
+class _Results:
+    """What the tools of one task give: the written results, in the order in which they are asked for."""
+
+    def __init__(self, task: Task) -> None:
+        self._left = [step for step in task.steps if step.call != CALCULATOR]
+
+    def of(self, tool: str, args: dict[str, Json]) -> Json:
+        for place, step in enumerate(self._left):
+            if step.call == tool and step.args == args:
+                del self._left[place]
+                if step.fails:
+                    raise ToolError(step.fails)
+                return step.gives if isinstance(step.gives, str) else json.dumps(step.gives, ensure_ascii=False)
+        raise ToolError("nothing found")
+
+
+def _tool(described: Described, results: _Results) -> Tool:
+    def call(**args: Json) -> Json:
+        return results.of(described.name, args)
+
+    return Tool(described.name, described.description, described.parameters, call, effect="pure")
+
+
+def _needed(world: World, task: Task) -> list[Described]:
+    names = {step.call for step in task.steps}
+    return [tool for tool in world.tools if tool.name in names]
+
+
+def _offer(r: random.Random, world: World, task: Task, others: Sequence[World]) -> list[Described]:
+    """The needed tools, and which others."""
+    offer = r.choice(OFFERS)
+    needed = _needed(world, task)
+    if offer == "needed" and needed:
+        return needed
+    tools = list(world.tools)
+    strangers = [tool for other in r.sample(others, min(len(others), 6)) for tool in other.tools]
+    r.shuffle(strangers)
+    count = {"among": r.randint(1, 4), "many": r.randint(8, 24)}.get(offer, 0)
+    for stranger in strangers[:count]:
+        if stranger.name not in {tool.name for tool in tools}:
+            tools.append(stranger)
+    r.shuffle(tools)
+    return tools
+
+
+def with_other_ids(r: random.Random, task: Task, fixed: str) -> Task:
+    """The same task with other digits in its ids, but for those that occur in the text `fixed`."""
+    text = msgspec.json.encode(task).decode()
+    swapped: dict[str, str] = {}
+    for prefix, digits in SHAPE.findall(text):
+        if prefix + digits not in fixed:
+            first = r.choice("123456789") if digits[0] != "0" else "0"
+            swapped[prefix + digits] = prefix + first + "".join(r.choice("0123456789") for _ in digits[1:])
+    if len(set(swapped.values())) < len(swapped):
+        return task
+    return msgspec.json.decode(SHAPE.sub(lambda found: swapped.get(found[0], found[0]), text), type=Task)
+
+
+def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
+    steps: list[Step] = []
+    for step in task.steps:
+        if step.call == CALCULATOR and calculator is not None:
+            steps.append(Act(calculator.name, {calculator.parameter: step.args["expression"]}, not step.slip))
+        else:
+            steps.append(Act(step.call, step.args, not step.slip))
+    if task.kind == "none":
+        return [Leave(task.answer)]
+    return [*steps, Say(task.answer, not task.unsuccessful and task.kind != "unable")]
+
+
+def scenario(r: random.Random, world: World, task: Task, others: Sequence[World] = (), plain: bool = False) -> Scenario:
+    """One way to ask a task: words, tools on offer, ids. With `plain`: as it is written, with the world's tools."""
+    from treadle._tools.builtin import builtin
+
+    if not plain and r.random() < 0.6:
+        task = with_other_ids(r, task, msgspec.json.encode(world.tools).decode())
+    results = _Results(task)
+    described = list(world.tools) if plain else _offer(r, world, task, others)
+    tools: list[Any] = [_tool(tool, results) for tool in described]
+    computes = any(step.call == CALCULATOR for step in task.steps)
+    calculator = None if plain or r.random() < 0.6 else Calculator(r)
+    if calculator is not None and any(tool.name == calculator.name for tool in described):
+        calculator = None
+    if computes or (not plain and task.kind != "unable" and len(described) > 1 and r.random() < 0.5):
+        tools.insert(r.randint(0, len(tools)), builtin(CALCULATOR) if calculator is None else calculator)
+    ask = task.ask[0] if plain else r.choice(task.ask)
+    return Scenario(f"written_{task.kind}", tools, ask, _steps(task, calculator), fill=False)
+
+
+def scenarios(r: random.Random, times: float) -> Iterator[Scenario]:
+    """All tasks of all worlds, each so many times in other ways."""
+    everything = worlds()
+    for world in everything:
+        others = [other for other in everything if other is not world]
+        for task in world.tasks:
+            for _ in range(int(times) + (r.random() < times % 1)):
+                yield scenario(r, world, task, others)
