@@ -108,9 +108,9 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
 AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
 MADE_UP = 0.5
-"""Of the mixture above: worlds written by hand take the place of the rest."""
+"""Of the mixture above: written worlds take the place of the rest."""
 WRITTEN = 4.0
-"""How often each task that was written by hand is asked, in other words and among other tools."""
+"""How often each task of a written world is asked, in other words and among other tools."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
 FILES, DESK, TALK, KNOWN_AND_SUM, MIXED = 260, 500, 3000, 200, 400

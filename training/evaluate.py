@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BATCH = 192
 LONGEST_REPLY = 224
 OWN = ("shop", "office", "travel", "clinic")
-LATER = ("later/archive", "later/windfarm", "later/harbour", "later/school")
+LATER = tuple(f"later/{name}" for name in ("archive", "windfarm", "harbour", "school", "library", "vineyard"))
 """Sets that were unseen once."""
 
 

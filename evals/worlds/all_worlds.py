@@ -8,15 +8,17 @@ from __future__ import annotations
 import archive
 import clinic
 import harbour
+import library
 import office
 import school
 import shop
 import travel
+import vineyard
 import windfarm
 
 from treadle import Tool
 
 
 def tools() -> list[Tool]:
-    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school)
+    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard)
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

@@ -1,4 +1,4 @@
-"""Worlds written by hand: each task is what the engine does, says nothing that nobody said, and is in no task set."""
+"""Written worlds: each task is what the engine does, says nothing that nobody said, and is in no task set."""
 
 from __future__ import annotations
 

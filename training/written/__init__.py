@@ -1,7 +1,8 @@
-"""Worlds written by hand: tools, questions in several words, what a perfect assistant does, and what it says.
+"""Worlds written one by one: tools, questions in several words, what a perfect assistant does, and what it says.
 
-Made-up worlds follow patterns, and a model learns the patterns. These do not: each task was thought out. A world is a
-JSON file in this folder. `python -m training.written check FILE` plays its tasks through the engine.
+Worlds made by a program follow patterns, and a model learns the patterns. These were written task by task, by a large
+language model from a brief. A world is a JSON file in this folder. `python -m training.written check FILE` plays its
+tasks through the engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""python -m training.written check FILE...   what does not fit in worlds that were written by hand"""
+"""python -m training.written check FILE...   what does not fit in written worlds"""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ class Adapter(Struct, frozen=True):
 
 TAUGHT = {
     "qwen2.5-coder-0.5b": Adapter(
-        "treadle-0.5b-2", sha256="9b7d85cb97dae60f046298d8136742005685d33c0b9e1133361b59139e301938"
+        "treadle-0.5b-3", sha256="ee1f537bb0a18e43a61e9a60f7c13a5bb2354d6d1d089804384be85d74de93d3"
     ),
     "qwen2.5-coder-1.5b": Adapter(
-        "treadle-1.5b-2", sha256="68e7727b9d579b59d5087aacad9e9eb7ee68082bbb9f108c0cfbf51ad31b42f7"
+        "treadle-1.5b-3", sha256="17fb1b025c8adb3fddfc14c419bffd3129e4f45dc6b4d0ad60f4151c929810a0"
     ),
 }
 """The adapters of the package, by the model of the catalogue that each was trained for."""
