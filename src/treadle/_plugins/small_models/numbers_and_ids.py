@@ -9,18 +9,26 @@ from itertools import combinations, product
 
 _TOKEN = re.compile(r"\w+(?:[-.,:/]\w+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_ID = re.compile(r"(?=[\w-]*\d)[^\W\d][\w-]+")
-_DIGITS = re.compile(r"\d+")
-_PLAIN = re.compile(r"\d+(?:\.\d+)?")
-_APART = re.compile(r"(?<=\d)[-_ ./](?=\d)")
-_TOLD_IN_WORDS = re.compile(
-    r"\d{1,3}(?:000)*(?:\.\d\d?)?"  # small or round enough to be told in words or in another unit
-    r"|(?:1[5-9]|2[01])\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?"  # a day or a month without blanks
-    r"|(?:1?\d|2[0-3])(?:00|15|30|45)"  # a time of day
+_ID = re.compile(
+    r"(?=\D*\d)[^\W\d][\w./-]+"  # AB12, R-7, T.2335, G/23/064
+    r"|(?=.*[^\W\d])\d+[-/]\S+"  # 03/C
+    r"|\d{3,}/\d{3,}"
+    r"|(?=\w{6})\d+[^\W\d]+\d+\w*"  # 26NL002260
 )
+_PLAIN = re.compile(r"\d+(?:\.\d+)?")
+_DIGITS = re.compile(r"\d+")
+_BARE = re.compile(r"(?<![\w-])\+?\d+(?:[-_ ./]\d+)*(?![\w-])")
+"""A number that is no part of an id, its groups of digits apart perhaps."""
+_COMPACT_DAY = re.compile(r"(?P<year>(?:1[5-9]|2[01])\d\d)(?:0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])?")
+_DAY = re.compile(r"(?:[^\W\d]{2,9}-)?\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ]\S*)?")
+_TIME = re.compile(r"(?:[01]\d|2[0-3])(?:00|15|30|45)")
+_PERIOD = re.compile(r"(?P<year>\d{4})-?[^\W\d]{1,2}(?P<part>\d{1,2})|(?P<day>\d{1,2})-?[^\W\d]{3}-?(?P<short>\d\d)")
+"""`2026-W15`, `2026-Q2`, `03FEB26`."""
+_MONTH_AND_YEAR = re.compile(r"[^\W\d]{3}[-_/]?(\d\d)")
+_YEAR = re.compile(r"(?:1[5-9]|2[01])\d\d")
+_SHORTEST, _SHORTEST_APART = 3, 6
+"""Digits from which on the same ones are no chance: of a number, and of one whose groups stand apart."""
 _LONGEST = 20
-_YEAR = 4
-"""Digits of one; the last two are enough."""
 _ALWAYS_FINE = 12
 """Up to here numbers are written as words, counted, or used to number a list."""
 _UNIT_FACTORS = frozenset(map(Decimal, (24, 30, 52, 60, 100, 180, 360, 365, 366, 1000, 3600, 10**6, 10**9)))
@@ -30,34 +38,55 @@ _MAX_NUMBERS = 60
 
 
 def ids(text: str) -> list[str]:
-    """Words that begin with a letter and have a digit: `AB12`, `R-7`."""
-    return [token for token in _TOKEN.findall(text) if _ID.fullmatch(token)]
+    """Words of letters and digits that no number, day or unit has: `AB12`, `R-7`, `G/23/064`, `03/C`."""
+    return [token for token in _TOKEN.findall(text) if _ID.fullmatch(token) and not _DAY.fullmatch(token)]
 
 
 def mentions(text: str, value: str) -> bool:
     """Whether a text has this word, in whatever case, with or without its hyphens: `AB12` is `ab-12`."""
     letters = [re.escape(letter) for letter in value if letter.isalnum()]
-    return bool(letters) and re.search(rf"(?<!\w){'[-_ .]?'.join(letters)}(?!\w)", text, re.IGNORECASE) is not None
+    return bool(letters) and re.search(rf"(?<!\w){'[-_ ./]?'.join(letters)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def said_otherwise(value: str, sources: Iterable[str]) -> bool:
-    """Whether one number, id or day may be what a source says in another form: in words, its digits without letters and
-    zeros before them (`AB-0407` is 407), apart (`12 34-5` is 12345), or in another order (`2026-04-15`)."""
-    if " " in value:
+    """Whether an id, a day or a time of day may be what a source says in another form: without letters and zeros before
+    it (`AB-0407` is 407), apart (`12 34-56` is 123456), in another order (`2026-04-15`), or in words."""
+    if " " in value or len(value) > _LONGEST:
         return False
-    value = value.removeprefix("-").removesuffix(".0")
-    if _TOLD_IN_WORDS.fullmatch(value):
+    texts = list(sources)
+    said = {_stripped(run) for text in texts for run in _DIGITS.findall(text)}
+    if day := _COMPACT_DAY.fullmatch(value):
+        return _said_day(day["year"], day["day"] or "", said)
+    if _DAY.fullmatch(value):
+        parts = _DIGITS.findall(value)[:3]
+        year = next((part for part in parts if _YEAR.fullmatch(part)), "")
+        return bool(year) and all(_said_day(year, part, said) for part in parts if part != year)
+    if period := _PERIOD.fullmatch(value):
+        years = {run for run in said if _YEAR.fullmatch(run)}
+        year = period["year"] or next((year for year in years if year.endswith(period["short"])), "")
+        return year in years and _said_day(year, period["part"] or period["day"], said)
+    if _TIME.fullmatch(value):
         return True
-    said = {_digits(run) for source in sources for run in _DIGITS.findall(f"{source} {_APART.sub('', source)}")}
-    said |= {run[-2:] for run in said if len(run) == _YEAR}
-    digits = _digits(value)
-    if len(digits) > 1 and digits in said:
-        return True
-    parts = _DIGITS.findall(value)
-    return len(parts) > 1 and all(int(part) <= _ALWAYS_FINE or _digits(part) in said for part in parts)
+    if found := _MONTH_AND_YEAR.fullmatch(value):
+        return any(_YEAR.fullmatch(run) and run.endswith(found[1]) for run in said)
+    digits = _stripped(value)
+    bare = [run for text in texts for run in _BARE.findall(text)]
+    whole = {_stripped(run) for run in bare if run.isdigit() and not _YEAR.fullmatch(run)}
+    apart = {_stripped(run) for run in bare if not run.isdigit()}
+    return (len(digits) >= _SHORTEST and digits in whole) or (len(digits) >= _SHORTEST_APART and digits in apart)
 
 
-def _digits(text: str) -> str:
+def told_in_words(number: float) -> bool:
+    """Whether an amount is small or round enough to be said in words, or in another unit."""
+    return abs(number) < 1000 or number % 10 == 0
+
+
+def _said_day(year: str, day: str, said: set[str]) -> bool:
+    return (year in said or year[-2:] in said) and (not day or int(day) <= _ALWAYS_FINE or _stripped(day) in said)
+
+
+def _stripped(text: str) -> str:
+    """The digits, without zeros before them."""
     return "".join(letter for letter in text if letter.isdigit()).lstrip("0")
 
 

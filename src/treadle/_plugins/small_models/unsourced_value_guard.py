@@ -8,7 +8,7 @@ from typing import Any, cast
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, unsourced_number
+from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, told_in_words, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
@@ -104,6 +104,8 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
             and not {"enum", "default"} & parameter_schema(tool.schema, name).keys()
         ):
             text = str(value)
+            if isinstance(value, (int, float)) and told_in_words(value):
+                continue
             if len(text) <= _MAX_CHARS:
                 yield text
 
