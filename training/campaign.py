@@ -27,7 +27,7 @@ from training.pack import pack
 TRIES = 3
 PILOT = "1000"
 """The seed of the short training whose mistakes are learnt from."""
-DEVELOPMENT = "own,later,alone,dev,known"
+DEVELOPMENT = "own,later,latest,alone,dev,known"
 """The sets that every adapter is evaluated on."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> None:
     for path in judged:
         packed, digest = pack(path, out / "packed")  # the same bytes as when it was collected before
         say(out, packed.name, packed.stat().st_size, digest)
-    if options.test:  # the one to take first, in case that time runs out
+    if options.test and ranked:  # the one to take first, in case that time runs out
         evaluator(options, [out / f"{name}.gguf" for name, _ in ranked], "test").wait()
     (out / "finished").write_text(time.strftime("%H:%M:%S"))
     say(out, "finished\n" + table(out))

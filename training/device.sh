@@ -9,6 +9,7 @@
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
+VERSION=4  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
 
@@ -29,9 +30,9 @@ start)
   mkdir -p "$out"
   # From a copy: the next call writes the working tree again while this runs.
   tree=$HOME_THERE/tree-$2
-  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
   # A session of its own: it goes on when this command returns.
-  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-3" --seeds "$3" --seconds "$4" \
+  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --seconds "$4" \
     --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --batch "${TREADLE_BATCH:-16384}" \
     --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test --only-mean >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
@@ -61,7 +62,7 @@ base)
 look)
   into=$2
   shift 2
-  [ $# -gt 0 ] || set -- $(ls "$HOME_THERE/out")
+  [ $# -gt 0 ] || set -- $(ls "$HOME_THERE/out" | grep -v -e '-old$' -e '-base$')
   for name in "$@"; do
     out=$HOME_THERE/out/$name
     echo "== $name"
@@ -71,7 +72,7 @@ look)
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;
 *)
-  echo "arrive, start, base or look; not $1" >&2
+  echo "arrive, start, old, base or look; not $1" >&2
   exit 2
   ;;
 esac

@@ -23,6 +23,7 @@ from training.figures import wilson
 from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
 from training.rows import asked
+from training.written import worlds
 from treadle import Agent
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
@@ -37,8 +38,10 @@ ROOT = Path(__file__).resolve().parents[1]
 BATCH = 192
 LONGEST_REPLY = 224
 OWN = ("shop", "office", "travel", "clinic")
-LATER = tuple(f"later/{name}" for name in ("archive", "windfarm", "harbour", "school", "library", "vineyard"))
-"""Sets that were unseen once."""
+LATER = ("later/archive", "later/windfarm", "later/harbour", "later/school")
+"""Sets that were unseen until the second adapters had been trained."""
+LATEST = ("later/library", "later/vineyard")
+"""Unseen until the third had been."""
 
 
 class _Waiting(NamedTuple):
@@ -257,6 +260,7 @@ def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
     sets: dict[str, Callable[[], dict[str, Any]]] = {
         "own": lambda: asyncio.run(own_sets(network, most=options.tasks, **facts)),
         "later": lambda: asyncio.run(own_sets(network, names=LATER, most=options.tasks, **facts)),
+        "latest": lambda: asyncio.run(own_sets(network, names=LATEST, most=options.tasks, **facts)),
         "alone": lambda: asyncio.run(own_sets(network, names=(*OWN, *LATER), most=options.tasks, alone=True, **facts)),
         "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
         "known": lambda: known(network, tools_too=True, most=options.tasks),
@@ -273,7 +277,8 @@ def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
 def _rows(network: Network, rows: list[bfcl.Row], options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
     rows = rows[: options.rows] if options.rows else rows
     table = asyncio.run(leaderboard(network, rows, **facts))
-    return apart(table, rows, bfcl.names(bfcl.training(options.bfcl)))
+    learnt = bfcl.names(bfcl.training(options.bfcl)) | {tool.name for world in worlds() for tool in world.tools}
+    return apart(table, rows, learnt)
 
 
 def evaluate_base(network: Network, options: argparse.Namespace) -> None:
@@ -296,7 +301,9 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--adapters", default="", help="files, separated by commas; none: the base model in all ways")
-    parser.add_argument("--sets", default="own,later,alone,dev,known", help="of own, later, alone, dev, known, test")
+    parser.add_argument(
+        "--sets", default="own,later,latest,alone,dev,known", help="of own, later, latest, alone, dev, known, test"
+    )
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--ways", default="", help="of the base model, separated by commas: direct, schema, ...")
     parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")

@@ -10,7 +10,7 @@ from typing import Any
 
 Z = 1.96
 """95 %."""
-WEIGHTS = {"own": 1.0, "later": 1.0, "alone": 0.5, "dev": 1.0}
+WEIGHTS = {"own": 1.0, "later": 1.0, "latest": 0.5, "alone": 0.5, "dev": 1.0}
 """How much each development set counts when one adapter is chosen: the share that is right, not the number."""
 
 

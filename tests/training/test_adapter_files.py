@@ -139,7 +139,7 @@ def test_the_choice_looks_at_the_worst_kind_too(tmp_path: Path):
     kinds = {"even": {"chain": [8, 10], "none": [8, 10]}, "odd": {"chain": [6, 10], "none": [10, 10]}}
     for tag, by in kinds.items():
         (tmp_path / f"{tag}_own.json").write_text(json.dumps({"right": 16, "of": 20, "by": {}, "kinds": by}))
-        for other in ("later", "alone", "dev"):
+        for other in ("later", "latest", "alone", "dev"):
             table = {"right": 70, "of": 100, "by": {"x": [70, 100]}}
             (tmp_path / f"{tag}_{other}.json").write_text(json.dumps(table))
     (tmp_path / "half_own.json").write_text(json.dumps({"right": 20, "of": 20, "by": {}, "kinds": {}}))

@@ -87,6 +87,8 @@ def test_each_number_of_an_answer_was_seen(rendered: list[Conversation]):
         for turn in conversation.turns:
             found = _made_up(json.loads(turn.reply).get("final_answer", ""), turn.prompt)
             found = [number for number in found if conversation.kind not in counting or float(number) > 20]
+            if conversation.kind.startswith("written"):  # checked as a whole (tests/training/test_written.py)
+                found = [number for number in found if float(number) > 12]
             assert not found, (conversation.kind, found, turn.prompt[-1200:], turn.reply)
 
 

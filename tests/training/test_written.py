@@ -33,12 +33,19 @@ def test_all_kinds_are_there_and_some_languages():
     assert any(len(world.tools) == 1 for world in WORLDS)
 
 
-def test_no_question_is_one_of_a_task_set():
+def test_no_question_is_one_of_a_test():
     ours = {ask.lower().strip(" ?.!") for world in WORLDS for task in world.tasks for ask in task.ask}
     for path in [*(ROOT / "evals").glob("*.jsonl"), *(ROOT / "evals" / "later").glob("*.jsonl")]:
         theirs = [json.loads(line)["question"] for line in path.read_text().splitlines()]
         assert theirs
         assert not {question.lower().strip(" ?.!") for question in theirs} & ours
+
+
+def test_no_question_is_one_of_the_knowledge_test():
+    ours = {ask.lower().strip(" ?.!") for world in WORLDS for task in world.tasks for ask in task.ask}
+    known = [json.loads(line)["question"] for line in (ROOT / "training" / "knowledge.jsonl").read_text().splitlines()]
+    assert known
+    assert not {question.lower().strip(" ?.!") for question in known} & ours
 
 
 def test_a_number_that_nobody_said_is_found():
@@ -48,14 +55,51 @@ def test_a_number_that_nobody_said_is_found():
     assert checker.made_up("It weighs 51 kg.", "weight: 48.5") == ["51"]
 
 
-def test_ids_get_other_digits_that_are_the_same_everywhere():
-    task = next(task for world in WORLDS for task in world.tasks if written.SHAPE.search(task.answer))
+def test_ids_get_other_digits_that_are_the_same_in_every_form():
+    task = written.Task(
+        "recovery",
+        ["The status of 447?", "tal-447?"],
+        [written.Call("get", {"key": "447"}, fails="write TAL-0447"), written.Call("get", {"key": "TAL-0447"}, "open")],
+        "TAL-0447 is open since 2026-05-03, week 12.",
+    )
     other = written.with_other_ids(random.Random(3), task, "")
-    changed = {"".join(found) for found in written.SHAPE.findall(other.answer)}
-    assert changed
-    assert changed != {"".join(found) for found in written.SHAPE.findall(task.answer)}
-    said = other.ask[0] + "".join(str(step) for step in other.steps)
-    assert all(id in said for id in changed)
+    digits = other.steps[0].args["key"]
+    assert digits != "447"
+    assert other.ask == [f"The status of {digits}?", f"tal-{digits}?"]
+    assert other.steps[1].args == {"key": f"TAL-0{digits}"}
+    assert other.answer == f"TAL-0{digits} is open since 2026-05-03, week 12."
+    assert written.with_other_ids(random.Random(3), task, "e.g. TAL-447") == task
+
+
+def test_every_way_to_ask_a_task_is_played_as_it_is_written():
+    """With other ids, other tools beside it, another calculator."""
+
+    async def lost() -> list[str]:
+        r = random.Random(5)
+        made = list(written.scenarios(r, 0.25))
+        return [one.question for one in made if await render(r, Facts(r), one, "", 0) is None]
+
+    assert asyncio.run(lost()) == []
+
+
+def test_the_guards_refuse_ids_nobody_said_and_nothing_else():
+    """`test_a_world_fits` fails where a right call is refused. Of chains begun with an invented id most are refused."""
+
+    async def refused() -> list[bool]:
+        found: list[bool] = []
+        for world in WORLDS[::3]:
+            for task in world.tasks:
+                r = random.Random(task.ask[0])
+                plain = written.scenario(r, world, task, plain=True)
+                slipped = slips.begun_at_the_end(r, plain)
+                conversation = await render(r, Facts(r), slipped, "", 0) if slipped is not plain else None
+                if conversation is not None:
+                    found.append("was not called" in conversation.turns[1].prompt)
+        return found
+
+    found = asyncio.run(refused())
+    assert len(found) > 80
+    assert sum(found) / len(found) > 0.85
 
 
 def hasty() -> Scenario:

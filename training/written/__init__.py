@@ -24,8 +24,12 @@ FOLDER = Path(__file__).parent
 CALCULATOR = "calculator"
 OFFERS = (*["needed"] * 2, *["world"] * 6, *["among"] * 3, "many")
 """Which tools stand beside those that are needed: none, the world's, the world's and some of another, very many."""
-SHAPE = re.compile(r"\b([A-Z]{1,4}[-_/]?)(\d{2,6})\b")
+ID = re.compile(r"\b[A-Z]{1,4}[-_/]?(\d{3,6})\b")
 """Ids whose digits can be other ones, the same in all of a task."""
+RUN = re.compile(r"(?<![\d.])\d+(?!\d|\.\d)")
+YEAR = re.compile(r"(?:19|20)\d\d")
+HARMLESS = 0.5
+"""Part of the agents whose tools are known to change nothing: after a refusal these have to call another one."""
 Json = Any
 
 
@@ -85,11 +89,12 @@ class _Results:
         raise ToolError("nothing found")
 
 
-def _tool(described: Described, results: _Results) -> Tool:
+def _tool(described: Described, results: _Results, harmless: bool) -> Tool:
     def call(**args: Json) -> Json:
         return results.of(described.name, args)
 
-    return Tool(described.name, described.description, described.parameters, call, effect="pure")
+    effect = {"effect": "pure"} if harmless else {}
+    return Tool(described.name, described.description, described.parameters, call, **effect)
 
 
 def _needed(world: World, task: Task) -> list[Described]:
@@ -104,6 +109,8 @@ def _offer(r: random.Random, world: World, task: Task, others: Sequence[World]) 
     if offer == "needed" and needed:
         return needed
     tools = list(world.tools)
+    if task.kind == "unable":  # a stranger might be able
+        return tools
     strangers = [tool for other in r.sample(others, min(len(others), 6)) for tool in other.tools]
     r.shuffle(strangers)
     count = {"among": r.randint(1, 4), "many": r.randint(8, 24)}.get(offer, 0)
@@ -115,16 +122,23 @@ def _offer(r: random.Random, world: World, task: Task, others: Sequence[World]) 
 
 
 def with_other_ids(r: random.Random, task: Task, fixed: str) -> Task:
-    """The same task with other digits in its ids, but for those that occur in the text `fixed`."""
+    """The same task with other digits in its ids, in every form in which they occur: alone, with zeros before them, in
+    small letters. Digits that the text `fixed` has, and those that are calculated with, stay as they are."""
     text = msgspec.json.encode(task).decode()
-    swapped: dict[str, str] = {}
-    for prefix, digits in SHAPE.findall(text):
-        if prefix + digits not in fixed:
-            first = r.choice("123456789") if digits[0] != "0" else "0"
-            swapped[prefix + digits] = prefix + first + "".join(r.choice("0123456789") for _ in digits[1:])
-    if len(set(swapped.values())) < len(swapped):
+    expressions = " ".join(str(step.args) for step in task.steps if step.call == CALCULATOR)
+    others: dict[str, str] = {}
+    for digits in ID.findall(text):
+        known = digits.lstrip("0")
+        if known and not YEAR.fullmatch(digits) and known not in fixed and known not in expressions:
+            others[known] = r.choice("123456789") + "".join(r.choice("0123456789") for _ in known[1:])
+    if len(set(others.values())) < len(others) or any(other in text for other in others.values()):
         return task
-    return msgspec.json.decode(SHAPE.sub(lambda found: swapped.get(found[0], found[0]), text), type=Task)
+
+    def swapped(found: re.Match[str]) -> str:
+        known = found[0].lstrip("0")
+        return others[known].zfill(len(found[0])) if known in others else found[0]
+
+    return msgspec.json.decode(RUN.sub(swapped, text), type=Task)
 
 
 def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
@@ -147,7 +161,8 @@ def scenario(r: random.Random, world: World, task: Task, others: Sequence[World]
         task = with_other_ids(r, task, msgspec.json.encode(world.tools).decode())
     results = _Results(task)
     described = list(world.tools) if plain else _offer(r, world, task, others)
-    tools: list[Any] = [_tool(tool, results) for tool in described]
+    harmless = plain or r.random() < HARMLESS
+    tools: list[Any] = [_tool(tool, results, harmless) for tool in described]
     computes = any(step.call == CALCULATOR for step in task.steps)
     calculator = None if plain or r.random() < 0.6 else Calculator(r)
     if calculator is not None and any(tool.name == calculator.name for tool in described):
