@@ -16,7 +16,8 @@ DEFAULT = DecisionThresholds(first=0.55, later=0.17)
 parameters. A tiny one gets none: unless it was calibrated, it does better in a dialect of its own."""
 
 KNOWN: tuple[tuple[str, DecisionThresholds], ...] = ()
-"""The first pattern that is found in a model's name, with the same adapter, decides."""
+"""The first pattern that is found in a model's name, with the same adapter, decides. Empty: those found for
+Qwen2.5-Coder 1.5B (0.207, 0.622) had 25 of 38 other rows right where the default has 24, and other ones."""
 
 
 def with_thresholds(profile: Profile, name: str) -> Profile:
