@@ -126,8 +126,9 @@ def test_a_task_exists(command: str):
 )
 def test_a_script_of_ours_is_there(command: str):
     _, script, *rest = words_of(command)
-    path = ROOT / (f"{rest[0].replace('.', '/')}.py" if script == "-m" else script)
-    assert path.exists()
+    path = ROOT / (rest[0].replace(".", "/") if script == "-m" else script)
+    assert path.exists() or path.with_suffix(".py").exists() or (path / "__main__.py").exists()
+    path = path.with_suffix(".py")
     if path.parent.name == "benchmarks":
         assert "environment(" in path.read_text("utf-8"), "it needs an environment: python3 tasks.py measure NAME"
 

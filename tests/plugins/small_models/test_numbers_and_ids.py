@@ -98,6 +98,11 @@ def test_only_the_first_numbers_of_a_long_text_are_checked():
         ("417", "the ship that comes on Friday", False),
         ("4817", "the ship that comes on Friday", False),
         ("12 * 4817", "12 times something", False),
+        ("520-B5", "block B5 of hull 520", True),
+        ("520-B6", "block B5 of hull 520", False),
+        ("C-07", "is circuit 7 alright?", True),
+        ("P-07", "is circuit 7 alright?", False),
+        ("C-07", "is circuit 7-12 alright?", False),
     ],
 )
 def test_a_value_can_be_said_in_another_form(value: str, source: str, expected: bool):

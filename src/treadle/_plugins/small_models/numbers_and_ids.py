@@ -25,6 +25,8 @@ _TIME = re.compile(r"(?:[01]\d|2[0-3])(?:00|15|30|45)")
 _PERIOD = re.compile(r"(?P<year>\d{4})-?[^\W\d]{1,2}(?P<part>\d{1,2})|(?P<day>\d{1,2})-?[^\W\d]{3}-?(?P<short>\d\d)")
 """`2026-W15`, `2026-Q2`, `03FEB26`."""
 _MONTH_AND_YEAR = re.compile(r"[^\W\d]{3}[-_/]?(\d\d)")
+_SEPARATOR = re.compile(r"[-_/.]")
+_INITIAL = re.compile(r"(?P<letter>[^\W\d])[-_/.]?0*(?P<number>\d+)")
 _YEAR = re.compile(r"(?:1[5-9]|2[01])\d\d")
 _SHORTEST, _SHORTEST_APART = 3, 6
 """Digits from which on the same ones are no chance: of a number, and of one whose groups stand apart."""
@@ -50,7 +52,7 @@ def mentions(text: str, value: str) -> bool:
 
 def said_otherwise(value: str, sources: Iterable[str]) -> bool:
     """Whether an id, a day or a time of day may be what a source says in another form: without letters and zeros before
-    it (`AB-0407` is 407), apart (`12 34-56` is 123456), in another order (`2026-04-15`), or in words."""
+    it (`AB-0407` is 407), apart (`12 34-56` is 123456), in another order (`2026-04-15`), in words, or in parts."""
     if " " in value or len(value) > _LONGEST:
         return False
     texts = list(sources)
@@ -69,11 +71,27 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
         return True
     if found := _MONTH_AND_YEAR.fullmatch(value):
         return any(_YEAR.fullmatch(run) and run.endswith(found[1]) for run in said)
+    if _joined(value, texts) or _with_an_initial(value, texts):
+        return True
     digits = _stripped(value)
     bare = [run for text in texts for run in _BARE.findall(text)]
     whole = {_stripped(run) for run in bare if run.isdigit() and not _YEAR.fullmatch(run)}
     apart = {_stripped(run) for run in bare if not run.isdigit()}
     return (len(digits) >= _SHORTEST and digits in whole) or (len(digits) >= _SHORTEST_APART and digits in apart)
+
+
+def _joined(value: str, texts: list[str]) -> bool:
+    """Whether all parts of it were said one by one: `520-B5` is block B5 of hull 520."""
+    parts = _SEPARATOR.split(value)
+    return len(parts) > 1 and all(any(mentions(text, part) for text in texts) for part in parts)
+
+
+def _with_an_initial(value: str, texts: list[str]) -> bool:
+    """Whether it is a number with the first letter of the word before it: `C-07` is circuit 7."""
+    if not (found := _INITIAL.fullmatch(value)):
+        return False
+    named = re.compile(rf"(?<!\w){found['letter']}[^\W\d]+\W{{1,2}}0*{found['number']}(?![\w-])", re.IGNORECASE)
+    return any(named.search(text) for text in texts)
 
 
 def told_in_words(number: float) -> bool:
