@@ -1,4 +1,4 @@
-"""The tasks through Treadle: the model in this process, one dialect or the engine's own choice."""
+"""The tasks through Treadle: the model in this process or behind a server, one dialect or the engine's own choice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
 
-from treadle import Agent, LocalModel
+from treadle import Agent, LocalModel, resolve_model
 from treadle._evals.checks import RecordedCall
 from treadle._evals.runner import stop_problem
 from treadle._evals.tasks import Task, TaskSet
@@ -18,11 +18,20 @@ from treadle._models.base import Model
 from treadle._types.events import Record, ThinkDone
 
 DIALECTS = ("auto", "direct", "schema", "native", "json", "array", "action")
+SERVED = {"server": ("--adapter",), "plain_server": ()}
+"""The engine's own choice with the model behind a llama.cpp server, met by its address alone; how that is started."""
+WAYS = (*DIALECTS, "plain", *SERVED)
+"""`plain`: in process, without the adapter."""
 
 
 def local_model(name: str, who: str) -> LocalModel:
     """The model as a user would create it. Native calls must be enabled: its profile does not list them."""
-    return LocalModel(name, n_ctx=4096, slots=2, abilities={"tool_call": True} if who == "native" else None)
+    abilities = {"tool_call": True} if who == "native" else None
+    return LocalModel(name, n_ctx=4096, slots=2, abilities=abilities, adapter=who != "plain")
+
+
+def served_model(address: str) -> Model:
+    return resolve_model(f"{address}/v1")
 
 
 async def solve_all(
@@ -55,7 +64,7 @@ async def solve(
     begun = time.monotonic()
     tools = [recorded(tool, calls.append) for tool in task_set.make_tools(task)]
     # No tool selection: what is measured is the loop.
-    settings: dict[str, Any] = {"selection_threshold": None} | ({} if who == "auto" else {"dialect": who})
+    settings: dict[str, Any] = {"selection_threshold": None} | ({"dialect": who} if who in DIALECTS[1:] else {})
     agent = Agent(
         model,
         tools or None,

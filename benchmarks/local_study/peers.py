@@ -53,11 +53,11 @@ def environment(who: str, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def served(model: str) -> AsyncGenerator[str]:
+async def served(model: str, *options: str) -> AsyncGenerator[str]:
     """Serves the model in another process, and yields the address."""
     paths = {**os.environ, "PYTHONPATH": str(SOURCE)}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / "serve.py"), model, stdin=PIPE, stdout=PIPE, env=paths
+        sys.executable, str(HERE / "serve.py"), model, *options, stdin=PIPE, stdout=PIPE, env=paths
     )
     assert process.stdout is not None
     try:

@@ -1,6 +1,6 @@
 """The same model file behind llama.cpp's own OpenAI-compatible server, for engines that want one.
 
-    python serve.py qwen2.5-coder-0.5b [--port 8080]
+    python serve.py qwen2.5-coder-0.5b [--port 8080] [--adapter]
 
 Prints its address, and serves until its standard input ends, which is at the latest when the process that started it
 ends.
@@ -12,6 +12,7 @@ import argparse
 import sys
 
 from treadle._models.local import weights
+from treadle._models.local.adapters import adapter_for, unpacked
 from treadle._models.local.runtime import library
 
 
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--n-ctx", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--adapter", action="store_true", help="with Treadle's adapter for tool use")
     options = parser.parse_args()
     binding = library()  # also keeps idle threads from spinning, before the runtime is loaded
     params = binding.CommonParams()
@@ -31,6 +33,10 @@ def main() -> None:
     params.use_jinja = True
     params.ui = False
     params.verbosity = -1
+    if options.adapter:
+        adapter = binding.CommonAdapterLoraInfo()
+        adapter.path, adapter.scale = unpacked(adapter_for(options.model, True)), 1.0
+        params.lora_adapters = [adapter]
     server = binding.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -4,8 +4,8 @@
     python benchmarks/local_study/study.py report --split dev
 
 `run` adds one line to the results file for every task that is done, and skips what is there: it can be stopped and
-started again at any time. Treadle loads the model into this process; the other engines talk to the same file in a
-llama.cpp server.
+started again at any time. Treadle loads the model into this process; with `--who server` it asks a llama.cpp server by
+its address alone, as the other engines do, with `plain` and `plain_server` it does without its adapter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ from treadle._evals.runner import select_tasks
 from treadle._evals.tasks import Task, TaskSet, read_task_file, task_set
 from treadle._journal import open_journal
 
-ENGINES = (*ours.DIALECTS, *peers.PACKAGES)
+ENGINES = (*ours.WAYS, *peers.PACKAGES)
 
 
 def tasks_of(sets: Sequence[str], split: str, limit: int | None, *, all_tools: bool = False) -> TaskSet:
@@ -49,7 +50,7 @@ async def run(options: argparse.Namespace) -> None:
         )
         if not open_tasks:
             continue
-        work = _ours if who in ours.DIALECTS else _theirs
+        work = _ours if who in ours.WAYS else _theirs
         async for task, outcome in work(options, who, tasks, open_tasks):
             row = checked_row(options.label, options.model, who, task, outcome)
             add_row(options.results, row)
@@ -61,14 +62,17 @@ async def _ours(
     options: argparse.Namespace, who: str, task_set: TaskSet, tasks: list[Task]
 ) -> AsyncIterator[tuple[Task, Outcome]]:
     journal = open_journal(options.journal) if options.journal else None
-    model = ours.local_model(options.model, who)
-    try:
+    async with AsyncExitStack() as opened:
+        if journal is not None:
+            opened.push_async_callback(journal.aclose)
+        if who in ours.SERVED:
+            address = await opened.enter_async_context(peers.served(options.model, *ours.SERVED[who]))
+            model = ours.served_model(address)
+        else:
+            model = ours.local_model(options.model, who)
+        opened.push_async_callback(model.aclose)
         async for done in ours.solve_all(task_set, tasks, model, who, journal=journal, seconds=options.seconds):
             yield done
-    finally:
-        await model.aclose()
-        if journal is not None:
-            await journal.aclose()
 
 
 async def _theirs(

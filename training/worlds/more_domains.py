@@ -35,7 +35,7 @@ MORE: tuple[Kind, ...] = (
     ),
     Kind(
         "museum piece",
-        lambda r: f"the {r.choice(w.ADJECTIVES)} {r.choice(WORKS)}",
+        lambda r: f"{r.choice(w.ADJECTIVES)} {r.choice(WORKS)}",
         ("piece", "object", "exhibit", "title"),
         (
             A(

@@ -9,27 +9,39 @@ from training.worlds import words as w
 from training.worlds.kinds import Value
 from training.worlds.tools import Lookup, shown
 
+COMMON = frozenset({"product", "museum piece", "plant", "field"})
+"""Kinds whose things people speak of with an article. It is no part of the name: asked about a lamp, a tool is given
+`lamp`."""
+
+
+def spoken_of(r: random.Random, kind: str, key: str) -> str:
+    """A thing as it stands in a sentence."""
+    if kind not in COMMON:
+        return key
+    return r.choice((key, f"the {key}", f"the {key}", f"{'an' if key[0] in 'aeiou' else 'a'} {key}", f"our {key}"))
+
 
 def ask(r: random.Random, lookup: Lookup, key: str) -> str:
     what, kind = lookup.what, lookup.kind.name
+    it = spoken_of(r, kind, key)
     forms = [
-        f"What is the {what} of {key}?",
+        f"What is the {what} of {it}?",
         f"Tell me the {what} of {kind} {key}.",
-        f"Can you look up the {what} for {key}?",
-        f"I need the {what} of {key}, please.",
-        f"{w.capital(what)} of {key}?",
-        f"Please find out the {what} of {key}.",
-        f"What {what} does {key} have?",
+        f"Can you look up the {what} for {it}?",
+        f"I need the {what} of {it}, please.",
+        f"{w.capital(what)} of {it}?",
+        f"Please find out the {what} of {it}.",
+        f"What {what} does {it} have?",
         f"Do you know the {what} of {kind} {key}?",
         f"{key}: what is the {what}?",
-        f"i want to know the {what} of {key}",
-        f"Could you check {key}'s {what}?",
-        f"Give me {key}'s {what}.",
+        f"i want to know the {what} of {it}",
+        f"Could you check {it}'s {what}?",
+        f"Give me {it}'s {what}.",
     ]
     spoken = {
-        "price": ("How much does the {k} cost?", "What would I pay for the {k}?"),
+        "price": ("How much does {k} cost?", "What would I pay for {k}?", "What does {k} cost?", "How much is {k}?"),
         "fare": ("How much is a ticket for {k}?",),
-        "stock": ("How many of the {k} do we have left?", "Is the {k} still available?"),
+        "stock": ("How many of {k} do we have left?", "Is {k} still available?"),
         "delay": ("Is {k} late?", "How late is {k}?", "Is {k} on time?"),
         "temperature": ("How warm is it in {k}?", "Do I need a coat in {k} today?"),
         "salary": ("How much does {k} earn?",),
@@ -55,7 +67,7 @@ def ask(r: random.Random, lookup: Lookup, key: str) -> str:
         "captain": ("Who commands {k}?",),
         "teacher": ("Who teaches {k}?",),
         "owner": ("Who owns {k}?",),
-        "supplier": ("Who supplies the {k}?", "Where do we buy the {k}?"),
+        "supplier": ("Who supplies {k}?", "Where do we buy {k}?"),
         "driver": ("Who drives {k}?",),
         "status": ("How is {k} going?",),
         "mileage": ("How far has {k} been driven?",),
@@ -63,7 +75,7 @@ def ask(r: random.Random, lookup: Lookup, key: str) -> str:
         "next free slot": ("When is {k} free?",),
         "fee": ("What does {k} cost?",),
     }
-    forms += [form.format(k=key) for form in spoken.get(what, ())] * 3
+    forms += [form.format(k=it) for form in spoken.get(what, ())] * 3
     return r.choice(forms)
 
 
