@@ -35,6 +35,11 @@ class Wanting:
     async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
         self.requests.append(request)
         texts = [text_of(message.content) for message in request.messages if isinstance(message, UserMessage)]
+        question, asked, _ = texts[0].partition("\n\nIs there a tool")
+        if asked:
+            yes = {"call": 0.7, "answer": 0.6}[self.right[question, False, 0]]
+            yield Reply('{"fits": true}', options={} if self.silent else {" true": yes, " false": 1 - yes})
+            return
         results = len(texts) - 1
         right = self.right[texts[0], bool(results), results]
         share = {"call": 0.05, "answer": 0.3}[right] if results else {"call": 0.4, "answer": 0.8}[right]
@@ -48,12 +53,12 @@ def test_the_thresholds_stand_between_what_is_wanted_and_what_is_not():
     model = Wanting()
     seen: list[tuple[int, int]] = []
     found = go(calibrate(model, on_read=lambda number, count: seen.append((number, count))))
-    assert found.thresholds == DecisionThresholds(0.6, 0.175, "direct")
+    assert found.thresholds == DecisionThresholds(0.6, 0.175, "direct", fits=0.65)
     assert (found.first.right, found.first.of, found.later.right, found.later.of) == (32, 32, 24, 24)
     assert found.later.right_at_half == 12
     assert seen[-1] == (len(rows()), len(rows()))
-    assert len(model.requests) == len(rows()), "one request for each decision"
-    assert {request.max_tokens for request in model.requests} == {16}
+    assert len(model.requests) == len(rows()) + 32, "one request for each decision, one more about the tools"
+    assert {request.max_tokens for request in model.requests} == {16, 12}
 
 
 def test_the_rows_are_of_both_kinds_and_odd():
@@ -129,5 +134,5 @@ def _fields(profile: Profile) -> dict[str, Any]:
 
 def test_a_calibration_is_for_one_dialect_and_adapter():
     fitted = fit([Read("", False, "call", 0.1)] * 8 + [Read("", False, "answer", 0.9)] * 8)
-    found = Calibration(fitted, fitted, "compact", "taught", [])
-    assert found.thresholds == DecisionThresholds(0.5, 0.5, "compact", "taught")
+    found = Calibration(fitted, fitted, fitted, "compact", "taught", [])
+    assert found.thresholds == DecisionThresholds(0.5, 0.5, "compact", "taught", 0.5)

@@ -3,7 +3,8 @@
 The tasks are fixed: rows of the Berkeley function-calling leaderboard (`calibration.jsonl`; package `bfcl-eval`,
 Apache-2.0) with odd numbers, so that those with even numbers can test what comes of it. In half of the first decisions
 a tool is right, in half an answer; after results likewise: of two calls one has been made, or both (the results are
-made up, the leaderboard has none). Each is one request of a few tokens, which the engine itself writes.
+made up, the leaderboard has none). Each is one request of a few tokens, which the engine itself writes; before any
+result there is a second one, about whether a tool fits at all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from msgspec import Struct
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import choose_dialect, get_dialect
 from treadle._dialects.schema import SchemaDialect
+from treadle._engine.loop.deciding import COMPONENT
+from treadle._engine.loop.fitting import AFTER, FORMAT, about_tools, fit_probability
+from treadle._engine.loop.fitting import MAX_TOKENS as FITTING_TOKENS
 from treadle._engine.preset import Preset
 from treadle._engine.settings import Settings
 from treadle._flows.agent import Agent
@@ -76,13 +80,15 @@ class Fit(Struct, frozen=True):
 class Calibration(Struct, frozen=True):
     first: Fit
     later: Fit
+    fits: Fit
     dialect: str
     adapter: str
     reads: list[Read]
 
     @property
     def thresholds(self) -> DecisionThresholds:
-        return DecisionThresholds(self.first.threshold, self.later.threshold, self.dialect, self.adapter)
+        first, later, fits = self.first.threshold, self.later.threshold, self.fits.threshold
+        return DecisionThresholds(first, later, self.dialect, self.adapter, fits)
 
 
 def rows() -> list[Row]:
@@ -104,14 +110,20 @@ async def calibrate(
     dialect = chosen if chosen in ("direct", "compact", "schema") else "direct"
     asked = rows() if tasks is None else list(tasks)
     reads: list[Read] = []
+    fits: list[Read] = []
     for number, row in enumerate(asked, 1):
         probability = await _wanted(model, row, dialect)
         if probability is not None:
             reads.append(Read(row.id, bool(row.done), row.right, round(probability, 4)))
+        if not row.done and (fitting := await _fitting(model, row)) is not None:
+            fits.append(Read(row.id, False, row.right, round(1 - fitting, 4)))
         if on_read is not None:
             on_read(number, len(asked))
-    first, later = (fit([read for read in reads if read.later is after]) for after in (False, True))
-    return Calibration(first, later, dialect, model.profile.adapter, reads)
+    first, later, no_fit = (
+        fit(of) for of in (*([read for read in reads if read.later is after] for after in (False, True)), fits)
+    )
+    fitted = msgspec.structs.replace(no_fit, threshold=round(1 - no_fit.threshold, 3))
+    return Calibration(first, later, fitted, dialect, model.profile.adapter, reads)
 
 
 def fit(reads: Sequence[Read]) -> Fit:
@@ -158,6 +170,15 @@ async def _wanted(model: Model, row: Row, dialect: str) -> float | None:
     if asked.failure is not None:
         raise asked.failure
     return asked.probability
+
+
+async def _fitting(model: Model, row: Row) -> float | None:
+    """How probable the model finds it that one of the row's tools is for its question."""
+    messages = about_tools(row.tools, row.question)
+    request = Request(
+        messages, format=FORMAT, temperature=0.0, max_tokens=FITTING_TOKENS, component=COMPONENT, decision_after=AFTER
+    )
+    return fit_probability((await complete(model, request)).options)
 
 
 def _tool(schema: ToolSchema, results: list[str]) -> Tool:

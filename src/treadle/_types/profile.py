@@ -67,10 +67,14 @@ class DecisionThresholds(Struct, frozen=True, omit_defaults=True):
     """The dialect that they hold for."""
     adapter: str = ""
     """The adapter that they hold for; empty: the model without one."""
+    fits: float | None = None
+    """A model that wants a tool, and none of those there are, is asked whether one of them is for what was asked: from
+    which probability of a yes on that is believed. None: it is not asked."""
 
     def __post_init__(self) -> None:
-        for name in ("first", "later"):
-            if not 0 <= getattr(self, name) <= 1:  # also what is no number
+        for name in ("first", "later", "fits"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:  # also what is no number
                 raise ConfigError(f"decide: {name} is {getattr(self, name)!r}, and it must be between 0 and 1")
 
 

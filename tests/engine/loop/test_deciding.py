@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kit import add, go
@@ -12,6 +13,7 @@ from treadle._engine.loop.deciding import tool_meant
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ConfigError
 from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
+from treadle._types.messages import AssistantMessage, UserMessage
 from treadle._types.profile import DecisionThresholds, Profile
 from treadle._types.request import Reply, ToolSchema
 from treadle._types.usage import Usage
@@ -75,6 +77,60 @@ def test_a_model_that_has_what_it_needs_is_not_made_to_go_on():
     assert (result.answer, len(result.steps)) == ("It is 3.", 1)
     constrained = [event for event in events if isinstance(event, ReplyConstrained)]
     assert [(event.must_act, event.barred) for event in constrained] == [(False, ("add",))]
+
+
+ASKS = msgspec.structs.replace(PROFILE, decide=msgspec.structs.replace(THRESHOLDS, fits=0.62))
+
+
+def fits(yes: float) -> Reply:
+    text = '{"fits": true}' if yes > 0.5 else '{"fits": false}'
+    return Reply(text, usage=Usage(10, 5, requests=1), options={" true": yes, " false": 1 - yes})
+
+
+def test_a_model_that_wants_a_tool_that_is_not_there_answers():
+    """Its choice among the tools there are says nothing: it is asked about them first."""
+    model = ScriptedModel([says(ADD, film=0.5, final=0.3, add=0.02), fits(0.58), says(FINAL)], profile=ASKS)
+    result, events = run(model)
+    assert (result.answer, result.steps) == ("It is 3.", [])
+    _, asked, last = model.requests
+    assert "- add(a, b): " in str(asked.messages[0])
+    assert "What is 1 + 2?" in str(asked.messages[1])
+    assert (asked.decision_after, asked.component) == ('"fits": ', "decision")
+    assert '"add"' not in str(last.format)
+    (failed,) = (event for event in events if isinstance(event, ThinkFailed))
+    assert "wanted a tool that is not there (that one of these fits: 58%)" in failed.error
+    assert next(e.options for e in events if isinstance(e, ThinkDone)) == {" true": 0.58, " false": pytest.approx(0.42)}
+
+
+def test_a_tool_that_is_wanted_by_another_name_and_fits_is_called():
+    model = ScriptedModel(
+        [says(FINAL, multiply=0.86, final=0.04), fits(0.9), says(ADD), says(FINAL, final=0.6)], profile=ASKS
+    )
+    result, _ = run(model)
+    assert [step.tool for step in result.steps] == ["add"]
+
+
+def test_it_is_not_asked_about_a_tool_that_the_model_wants():
+    model = ScriptedModel([says(ADD, add=0.5, film=0.3), says(FINAL, final=0.9)], profile=ASKS)
+    result, _ = run(model)
+    assert ([step.tool for step in result.steps], len(model.requests)) == (["add"], 2)
+
+
+def test_a_model_that_says_neither_yes_nor_no_is_taken_at_its_word():
+    told = Reply('{"fits": true}', usage=Usage(10, 5, requests=1))
+    model = ScriptedModel([says(ADD, film=0.9), told, says(FINAL, final=0.9)], profile=ASKS)
+    result, _ = run(model)
+    assert [step.tool for step in result.steps] == ["add"]
+
+
+def test_a_question_that_goes_on_with_a_conversation_is_not_looked_at_alone():
+    async def main() -> int:
+        model = ScriptedModel([says(ADD, film=0.9), says(FINAL, final=0.9)], profile=ASKS)
+        history = [UserMessage("What is 1 + 1?"), AssistantMessage("2")]
+        await Agent(model, [add], dialect="direct").run("And one more?", history=history)
+        return len(model.requests)
+
+    assert go(main()) == 2
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,11 @@ def _print_calibration(found: Calibration, name: str, path: Path | None, *, as_j
         return
     taught = f" with {found.adapter}" if found.adapter else ""
     print(f"{name}{taught}, dialect {found.dialect}: it wants to answer from this probability of an answer on")
-    for when, fit in (("before any result", found.first), ("after a result", found.later)):
+    for when, fit in (
+        ("before any result", found.first),
+        ("after a result", found.later),
+        ("where it wants none of the tools there are, one of them fits from", found.fits),
+    ):
         print(
             f"  {when}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
         )

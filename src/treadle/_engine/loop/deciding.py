@@ -2,18 +2,20 @@
 
 Under a grammar a model can only name the tools there are. One that wants `multiply`, and is offered `calculator`, is
 left with an answer from memory, although it never wanted to answer. The probabilities before the constraint still say
-so: when they disagree with the reply, it is asked for again under a constraint to what the model wanted.
+so: when they disagree with the reply, it is asked for again under a constraint to what the model wanted. And a model
+that wants a tool, but none of those there are, is asked whether one of them is for this at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from treadle._dialects.base import Decision
 from treadle._engine.core.execution import Execution
+from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import answer_probability, is_answer
 from treadle._tools.base import HARMLESS
 from treadle._types.events import Event, ReplyConstrained, ThinkFailed
@@ -28,23 +30,21 @@ _CLEAR = 2.0
 """How many times as probable as the next tool the tool meant by other names has to be."""
 
 
+_OURS = 0.35
+"""From which probability on the names that the model would write are, or mean, tools that there are. With less, a tool
+was there in 4 of 13 questions (of 36 rows of the leaderboard and 48 own tasks)."""
+
+
 class OtherChoice(Struct, frozen=True):
     """The reply does not count: the model wanted the other thing."""
 
-    probability: float
-    """Of an answer."""
-    threshold: float
+    why: str
     must_act: bool
     barred: tuple[str, ...]
 
     def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
-        wanted = "a tool" if self.must_act else "to answer"
-        why = (
-            f"the model wanted {wanted} (answer: {self.probability:.0%}, from {self.threshold:.0%} on it wants one), "
-            "and the constraint left it no such choice"
-        )
         return (
-            ThinkFailed(component, iteration, 1, why, 0.0, reply.usage, reply.options),
+            ThinkFailed(component, iteration, 1, self.why, 0.0, reply.usage, reply.options),
             ReplyConstrained(COMPONENT, self.must_act, self.barred),
         )
 
@@ -57,7 +57,7 @@ def answer_from(run: Execution) -> float | None:
     return _threshold(run) if any(_is_harmless(run, schema) for schema in run.state.tools) else None
 
 
-def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
+async def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
     """What to hold the next reply to, when this one is not what the model wanted; else None. `decision` is None for a
     reply that was broken off because of that."""
     threshold, state = _threshold(run), run.state
@@ -65,16 +65,40 @@ def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> Oth
         return None
     answer = answer_probability(reply.options)
     wants_answer = answer >= threshold
+    why = (
+        f"the model wanted {'to answer' if wants_answer else 'a tool'} (answer: {answer:.0%}, from {threshold:.0%} on "
+        "it wants one), and the constraint left it no such choice"
+    )
+    if not wants_answer and (fit := await _fit(run, reply)) is not None:
+        wants_answer, why = True, f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
     if decision is not None and wants_answer == (not decision.calls):
         return None
     if wants_answer:
-        return OtherChoice(answer, threshold, False, tuple(tool.name for tool in state.tools))
+        return OtherChoice(why, False, tuple(tool.name for tool in state.tools))
     harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
     if not harmless:
         return None
     meant = tool_meant(reply.options, harmless)
     allowed = {meant} if meant else {schema.name for schema in harmless}
-    return OtherChoice(answer, threshold, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
+    return OtherChoice(why, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
+
+
+async def _fit(run: Execution, reply: Reply) -> float | None:
+    """How probable it is that a tool fits, when it is too improbable to call one; else None. Asked before any result,
+    about a question that stands alone, when the model would rather write other names than those of the tools."""
+    thresholds, state = run.model.profile.decide, run.state
+    if thresholds is None or thresholds.fits is None or state.steps or state.started is None or state.started.history:
+        return None
+    if ours_probability(reply.options, state.tools) >= _OURS:
+        return None
+    from treadle._engine.loop.fitting import AFTER, FORMAT, MAX_TOKENS, about_tools, fit_probability  # rarely needed
+
+    messages = about_tools(state.tools, state.question)
+    told = await ask(
+        run, COMPONENT, messages, format=FORMAT, temperature=0.0, max_tokens=MAX_TOKENS, decision_after=AFTER
+    )
+    fit = fit_probability(told.options)
+    return fit if fit is not None and fit < thresholds.fits else None
 
 
 def _threshold(run: Execution) -> float | None:
@@ -91,22 +115,34 @@ def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str
     fits several tools counts for each of them in part.
 
     Empty when no tool, or more than one, could be meant."""
-    words = {
-        tool.name: set(re.findall(r"[^\W_]+", f"{tool.name} {tool.description}".lower())) | {tool.name.lower()}
-        for tool in tools
-    }
-    scores = dict.fromkeys(words, 0.0)
-    for text, probability in options.items():
-        start = text.strip().lower()
-        if len(start) < _SHORTEST or is_answer(text):
-            continue
-        own = [name for name in words if name.lower().startswith(start)]
-        fitting = own or [name for name, known in words.items() if any(_alike(start, word) for word in known)]
+    scores = dict.fromkeys((tool.name for tool in tools), 0.0)
+    for probability, fitting in _meanings(options, tools):
         for name in fitting:
             scores[name] += probability / len(fitting)
     best, *others = sorted(scores, key=lambda name: -scores[name])
     clear = scores[best] > 0 and all(scores[best] >= _CLEAR * scores[other] for other in others)
     return best if clear else ""
+
+
+def ours_probability(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> float:
+    """How probable it is that the model writes a name that is, or means, one of the tools."""
+    return sum(probability for probability, fitting in _meanings(options, tools) if fitting)
+
+
+def _meanings(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> Iterator[tuple[float, list[str]]]:
+    """Of each beginning of a name that is no answer: how probable it is, and which tools it is or means."""
+    words = {
+        tool.name: set(re.findall(r"[^\W_]+", f"{tool.name} {tool.description}".lower())) | {tool.name.lower()}
+        for tool in tools
+    }
+    for text, probability in options.items():
+        start = text.strip().lower()
+        if not start or is_answer(text):
+            continue
+        fitting = [name for name in words if name.lower().startswith(start)]
+        if not fitting and len(start) >= _SHORTEST:
+            fitting = [name for name, known in words.items() if any(_alike(start, word) for word in known)]
+        yield probability, fitting
 
 
 def _alike(start: str, word: str) -> bool:

@@ -117,6 +117,7 @@ async def ask(
     max_tokens: int | None = None,
     stream: bool = False,
     tuned: bool = False,
+    decision_after: str = "",
 ) -> Reply:
     """A recorded call outside the conversation (planner, observer, selection, synthesis ...).
 
@@ -128,8 +129,9 @@ async def ask(
     digest = digest_of(messages, tools, format)
     if replies := run.recovered.get((component, digest)):
         done = replies.pop(0)
+        message = done.message
         return Reply(
-            text=done.message.text, calls=_raw_calls(done.message), reasoning=done.message.reasoning, usage=NO_USAGE
+            message.text, _raw_calls(message), reasoning=message.reasoning, usage=NO_USAGE, options=done.options
         )
     profile = run.model.profile
     request = Request(
@@ -142,6 +144,7 @@ async def ask(
         stream=stream,
         component=component,
         tuned=tuned,
+        decision_after=decision_after,
         cache=run.cache_for(component),
     )
     seqs = {id(entry.message): entry.seq for entry in state.window}
@@ -151,7 +154,14 @@ async def ask(
     message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)
     await run.emit(
         ThinkDone(
-            component, state.iteration, message, finish=reply.finish, usage=reply.usage, elapsed=elapsed, digest=digest
+            component,
+            state.iteration,
+            message,
+            finish=reply.finish,
+            usage=reply.usage,
+            elapsed=elapsed,
+            digest=digest,
+            options=reply.options,
         )
     )
     return reply

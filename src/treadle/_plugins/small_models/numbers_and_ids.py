@@ -25,6 +25,7 @@ _TIME = re.compile(r"(?:[01]\d|2[0-3])(?:00|15|30|45)")
 _PERIOD = re.compile(r"(?P<year>\d{4})-?[^\W\d]{1,2}(?P<part>\d{1,2})|(?P<day>\d{1,2})-?[^\W\d]{3}-?(?P<short>\d\d)")
 """`2026-W15`, `2026-Q2`, `03FEB26`."""
 _MONTH_AND_YEAR = re.compile(r"[^\W\d]{3}[-_/]?(\d\d)")
+_RUNS = re.compile(r"[^\W\d_]+|\d+")
 _SEPARATOR = re.compile(r"[-_/.]")
 _INITIAL = re.compile(r"(?P<letter>[^\W\d])[-_/.]?0*(?P<number>\d+)")
 _YEAR = re.compile(r"(?:1[5-9]|2[01])\d\d")
@@ -71,13 +72,22 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
         return True
     if found := _MONTH_AND_YEAR.fullmatch(value):
         return any(_YEAR.fullmatch(run) and run.endswith(found[1]) for run in said)
-    if _joined(value, texts) or _with_an_initial(value, texts):
+    if _padded(value, texts) or _joined(value, texts) or _with_an_initial(value, texts):
         return True
     digits = _stripped(value)
     bare = [run for text in texts for run in _BARE.findall(text)]
     whole = {_stripped(run) for run in bare if run.isdigit() and not _YEAR.fullmatch(run)}
     apart = {_stripped(run) for run in bare if not run.isdigit()}
     return (len(digits) >= _SHORTEST and digits in whole) or (len(digits) >= _SHORTEST_APART and digits in apart)
+
+
+def _padded(value: str, texts: list[str]) -> bool:
+    """Whether it was said with more or fewer zeros: `B07` is b7, `LX-01107` is LX1107, `node-077` is node 77."""
+    runs = [run.lstrip("0") or "0" for run in _RUNS.findall(value)]
+    if len(runs) < 2:
+        return False
+    pattern = r"[-_ ./]?0*".join(map(re.escape, runs))
+    return any(re.search(rf"(?<!\w)0*{pattern}(?!\w)", text, re.IGNORECASE) for text in texts)
 
 
 def _joined(value: str, texts: list[str]) -> bool:
