@@ -97,6 +97,7 @@ def test_a_model_that_wants_a_tool_that_is_not_there_answers():
     assert "What is 1 + 2?" in str(asked.messages[1])
     assert (asked.decision_after, asked.component) == ('"fits": ', "decision")
     assert '"add"' not in str(last.format)
+    assert "None of the tools is for this" in str(last.messages[-1])
     (failed,) = (event for event in events if isinstance(event, ThinkFailed))
     assert "wanted a tool that is not there (that one of these fits: 58%)" in failed.error
     assert next(e.options for e in events if isinstance(e, ThinkDone)) == {" true": 0.58, " false": pytest.approx(0.42)}

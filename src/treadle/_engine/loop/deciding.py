@@ -18,10 +18,15 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import answer_probability, is_answer
 from treadle._tools.base import HARMLESS
-from treadle._types.events import Event, ReplyConstrained, ThinkFailed
+from treadle._types.events import Event, MessageAdded, ReplyConstrained, ThinkFailed
+from treadle._types.messages import UserMessage
 from treadle._types.request import Reply, ToolSchema
 
 COMPONENT = "decision"
+NONE_FITS = (
+    "None of the tools is for this. Say in a sentence what you know for certain, or that you cannot tell it here "
+    "(then task_successful is false)."
+)
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
 _SAME_STEM = 0.6
@@ -41,10 +46,13 @@ class OtherChoice(Struct, frozen=True):
     why: str
     must_act: bool
     barred: tuple[str, ...]
+    note: str = ""
+    """What the model is told before it is asked again."""
 
     def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
         return (
             ThinkFailed(component, iteration, 1, self.why, 0.0, reply.usage, reply.options),
+            *([MessageAdded(UserMessage(self.note, kind="note"), COMPONENT)] if self.note else []),
             ReplyConstrained(COMPONENT, self.must_act, self.barred),
         )
 
@@ -69,12 +77,14 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
         f"the model wanted {'to answer' if wants_answer else 'a tool'} (answer: {answer:.0%}, from {threshold:.0%} on "
         "it wants one), and the constraint left it no such choice"
     )
+    note = ""
     if not wants_answer and (fit := await _fit(run, reply)) is not None:
         wants_answer, why = True, f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
+        note = NONE_FITS
     if decision is not None and wants_answer == (not decision.calls):
         return None
     if wants_answer:
-        return OtherChoice(why, False, tuple(tool.name for tool in state.tools))
+        return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
     harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
     if not harmless:
         return None
