@@ -20,6 +20,8 @@ from treadle._types.messages import AssistantMessage, Message, Part, TextPart, T
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
+_LONG_ANSWER, _REPEATED = 8, 0.8
+"""Words of an answer that can be told from others, and which part of them are those of an example."""
 _CUT_FINISHES = ("length", "error", "filter")
 
 
@@ -67,6 +69,13 @@ class TextDialect(Struct, frozen=True):
                 decision = Decision(thought, (ToolCall("", name, args_or_answer),))
             lines.append(f"{given} -> {self.write(decision)}")
         return "\n".join(lines)
+
+    def repeats_an_example(self, answer: str) -> bool:
+        """Whether an answer is nearly, word by word, that of a worked example: a long one is not so by chance."""
+        words = re.findall(r"\w+", answer.lower())
+        said = [set(re.findall(r"\w+", last.lower())) for *_, last in self.worked_examples if isinstance(last, str)]
+        most = max((sum(word in known for word in words) for known in said), default=0)
+        return len(words) >= _LONG_ANSWER and most >= _REPEATED * len(words)
 
     def example_calls(self, tools: Sequence[ToolSchema], thought: str = "") -> str:
         """An example call of each of these tools, a line each."""

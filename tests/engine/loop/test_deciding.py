@@ -103,6 +103,22 @@ def test_a_model_that_wants_a_tool_that_is_not_there_answers():
     assert next(e.options for e in events if isinstance(e, ThinkDone)) == {" true": 0.58, " false": pytest.approx(0.42)}
 
 
+def test_who_says_that_no_tool_can_tell_it_is_not_sent_to_the_nearest_one():
+    cannot = '{"action": "final_answer", "final_answer": "I cannot tell.", "task_successful": false}'
+    small = msgspec.structs.replace(ASKS, parameters=1.5)
+    model = ScriptedModel([says(ADD, film=0.5, final=0.3), fits(0.4), says(cannot)], profile=small)
+    result, _ = run(model)
+    assert (result.answer, result.steps, result.task_successful) == ("I cannot tell.", [], False)
+
+
+def test_an_answer_with_the_words_of_our_example_is_none():
+    copied = FINAL.replace("It is 3.", "The newest record of Ana Le, Tides, is 42 minutes long.")
+    model = ScriptedModel([says(copied, final=0.7), says(ADD), says(FINAL, final=0.9)], profile=PROFILE)
+    result, events = run(model)
+    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+    assert "one of an example" in next(event for event in events if isinstance(event, ThinkFailed)).error
+
+
 def test_a_tool_that_is_wanted_by_another_name_and_fits_is_called():
     model = ScriptedModel(
         [says(FINAL, multiply=0.86, final=0.04), fits(0.9), says(ADD), says(FINAL, final=0.6)], profile=ASKS

@@ -72,11 +72,15 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
     answer = answer_probability(reply.options)
-    wants_answer = answer >= threshold
+    copied = decision is not None and _is_copied(run, decision)
+    wants_answer = answer >= threshold and not copied
+    wanted = "to answer" if wants_answer else "a tool"
     why = (
-        f"the model wanted {'to answer' if wants_answer else 'a tool'} (answer: {answer:.0%}, from {threshold:.0%} on "
-        "it wants one), and the constraint left it no such choice"
+        f"the model wanted {wanted} (answer: {answer:.0%}, from {threshold:.0%} on it wants one), "
+        "and the constraint left it no such choice"
     )
+    if copied:
+        why = "the answer is one of an example in the prompt"
     note = ""
     if not wants_answer and (fit := await _fit(run, reply)) is not None:
         wants_answer, why = True, f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
@@ -91,6 +95,13 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     meant = tool_meant(reply.options, harmless)
     allowed = {meant} if meant else {schema.name for schema in harmless}
     return OtherChoice(why, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
+
+
+def _is_copied(run: Execution, decision: Decision) -> bool:
+    """Whether it answers with words of our own prompt: then it has none of its own."""
+    from treadle._dialects.text import TextDialect  # loaded only where there is one
+
+    return isinstance(run.dialect, TextDialect) and run.dialect.repeats_an_example(decision.answer or "")
 
 
 async def _fit(run: Execution, reply: Reply) -> float | None:

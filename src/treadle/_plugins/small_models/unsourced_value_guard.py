@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
+from treadle._engine.loop.deciding import COMPONENT as DECISION
 from treadle._engine.plugin import Plugin
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, told_in_words, unsourced_number
 from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
@@ -76,7 +77,9 @@ class UnsourcedValueGuard(Plugin):
         """The objection to the answer; empty when there is none."""
         state = run.state
         if not state.steps:
-            return prompt(run, "untried", UNTRIED) if state.task_successful is False else ""
+            # By its own probabilities it may have known that no tool is for this.
+            untried = state.task_successful is False and DECISION not in state.constrained_by
+            return prompt(run, "untried", UNTRIED) if untried else ""
         if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
             return ""
         value = unsourced_number(answer, source_texts(run))
