@@ -107,9 +107,9 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
 """How many of each, at scale 1. Chains and recovery are half of it: what small models are worst at."""
 AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
-MADE_UP = 0.5
+MADE_UP = 0.35
 """Of the mixture above: written worlds take the place of the rest."""
-WRITTEN = 4.0
+WRITTEN = 2.6
 """How often each task of a written world is asked, in other words and among other tools."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""

@@ -61,6 +61,25 @@ def test_the_thresholds_stand_between_what_is_wanted_and_what_is_not():
     assert {request.max_tokens for request in model.requests} == {16, 12}
 
 
+def test_a_model_that_always_says_yes_is_not_asked_about_the_tools():
+    class Eager(Wanting):
+        async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+            async for part in super().stream(request):
+                yields = isinstance(part, Reply) and "fits" in part.text
+                yield Reply('{"fits": true}', options={" true": 1.0}) if yields else part
+
+    class Silent(Wanting):
+        async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
+            async for part in super().stream(request):
+                yields = isinstance(part, Reply) and "fits" in part.text
+                yield Reply('{"fits": true}') if yields else part
+
+    for model in (Eager(), Silent()):
+        found = go(calibrate(model))
+        assert found.fits is None
+        assert found.thresholds == DecisionThresholds(0.6, 0.175, "direct")
+
+
 def test_the_rows_are_of_both_kinds_and_odd():
     for later in (False, True):
         kinds = [row.right for row in rows() if bool(row.done) is later]

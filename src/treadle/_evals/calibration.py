@@ -38,6 +38,8 @@ MAX_TOKENS, MAX_TOKENS_THINKING = 16, 160
 """To the decision: the key of the action, or a thought before it."""
 LEAST_READ = 8
 """From fewer decisions of a kind no threshold is derived."""
+BETTER_THAN_CHANCE = 0.65
+"""Part of the decisions that a threshold of the tools has to get right to be worth a request."""
 
 
 class Done(Struct, frozen=True):
@@ -80,15 +82,16 @@ class Fit(Struct, frozen=True):
 class Calibration(Struct, frozen=True):
     first: Fit
     later: Fit
-    fits: Fit
+    fits: Fit | None
+    """Whether a tool is for the question, of all decisions before a result; None when the model cannot tell."""
     dialect: str
     adapter: str
     reads: list[Read]
 
     @property
     def thresholds(self) -> DecisionThresholds:
-        first, later, fits = self.first.threshold, self.later.threshold, self.fits.threshold
-        return DecisionThresholds(first, later, self.dialect, self.adapter, fits)
+        fits = self.fits.threshold if self.fits is not None else None
+        return DecisionThresholds(self.first.threshold, self.later.threshold, self.dialect, self.adapter, fits)
 
 
 def rows() -> list[Row]:
@@ -119,11 +122,19 @@ async def calibrate(
             fits.append(Read(row.id, False, row.right, round(1 - fitting, 4)))
         if on_read is not None:
             on_read(number, len(asked))
-    first, later, no_fit = (
-        fit(of) for of in (*([read for read in reads if read.later is after] for after in (False, True)), fits)
-    )
-    fitted = msgspec.structs.replace(no_fit, threshold=round(1 - no_fit.threshold, 3))
-    return Calibration(first, later, fitted, dialect, model.profile.adapter, reads)
+    first, later = (fit([read for read in reads if read.later is after]) for after in (False, True))
+    return Calibration(first, later, fit_of_tools(fits), dialect, model.profile.adapter, reads)
+
+
+def fit_of_tools(reads: Sequence[Read]) -> Fit | None:
+    """The threshold for a yes; `reads` have the probability of a no. None where a model said too little, or was hardly
+    ever right."""
+    if min(sum(read.right == kind for read in reads) for kind in ("call", "answer")) < LEAST_READ:
+        return None
+    found = fit(reads)
+    if found.right < BETTER_THAN_CHANCE * found.of:
+        return None
+    return msgspec.structs.replace(found, threshold=round(1 - found.threshold, 3))
 
 
 def fit(reads: Sequence[Read]) -> Fit:

@@ -112,7 +112,9 @@ def blame(records: Sequence[Record], seq: int) -> list[Segment]:
     if rendering is None:
         requests = [record.seq for record in records if isinstance(record.event, ThinkStarted)]
         raise ConfigError(f"record {seq} is not a model request; those are: {', '.join(map(str, requests))}")
-    done = next((r.event for r in records if r.seq > seq and isinstance(r.event, ThinkDone)), None)
+    of = rendering.request.component
+    later = (record.event for record in records if record.seq > seq)
+    done = next((event for event in later if isinstance(event, ThinkDone) and event.component == of), None)
     pieces: list[tuple[str, tuple[int, ...], str]] = []
     for message, (seqs, component) in zip(rendering.request.messages, rendering.origins, strict=True):
         pieces.extend(_pieces(message, seqs, component, records))

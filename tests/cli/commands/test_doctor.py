@@ -134,6 +134,13 @@ class Wanting:
         if not request.path.endswith("/chat/completions"):
             return reply({}, 404)
         asked = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
+        question, about_tools, _ = asked[0].partition("\n\nIs there a tool")
+        if about_tools:
+            sure = {"call": -0.2, "answer": -1.0}[self.right[question, 0]]
+            alternatives = [{"token": "true", "logprob": sure}, {"token": "false", "logprob": -1.0}]
+            tokens = [{"token": '{"fits": ', "top_logprobs": []}, {"token": "true", "top_logprobs": alternatives}]
+            message = {"role": "assistant", "content": '{"fits": true}'}
+            return reply({"choices": [{"message": message, "logprobs": {"content": tokens}, "finish_reason": "stop"}]})
         share = {"call": -2.0, "answer": -0.3}[self.right[asked[0], len(asked) - 1]]
         tokens = [
             {"token": '{"action": "', "top_logprobs": []},
@@ -148,8 +155,9 @@ def test_the_thresholds_of_a_model_are_found_and_kept(capsys: pytest.CaptureFixt
         assert main(["doctor", "--calibrate", f"{url}/v1"]) == 0
         out = capsys.readouterr().out
         assert "before any result: 0.438 (right in 32 of 32 decisions, at 0.5 in 32)" in out
+        assert "it is believed from a yes of: 0.595 (right in 32 of 32 decisions, at 0.5 in 32)" in out
         (file,) = (tmp_path / "state" / "profiles").iterdir()
-        assert json.loads(file.read_text())["decide"] == [{"first": 0.438, "later": 0.438}]
+        assert json.loads(file.read_text())["decide"] == [{"first": 0.438, "later": 0.438, "fits": 0.595}]
         assert main(["doctor", "--calibrate", f"{url}/v1", "--json", "--dry"]) == 0
         assert json.loads(capsys.readouterr().out)["later"]["of"] == 24
 

@@ -9,11 +9,11 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, RunResult, ScriptedModel, tool
-from treadle._engine.loop.deciding import tool_meant
+from treadle._engine.loop.deciding import ours_part, tool_meant
 from treadle._models.transport.decision import answer_probability
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
-from treadle._types.messages import AssistantMessage, UserMessage
+from treadle._types.messages import AssistantMessage, TextPart, UserMessage
 from treadle._types.profile import DecisionThresholds, Profile
 from treadle._types.request import Reply, ToolSchema
 from treadle._types.usage import Usage
@@ -109,6 +109,43 @@ def test_who_says_that_no_tool_can_tell_it_is_not_sent_to_the_nearest_one():
     model = ScriptedModel([says(ADD, film=0.5, final=0.3), fits(0.4), says(cannot)], profile=small)
     result, _ = run(model)
     assert (result.answer, result.steps, result.task_successful) == ("I cannot tell.", [], False)
+
+
+def test_a_question_about_the_tools_that_fails_does_not_end_the_run():
+    for failure in (RequestRefusedError("no such format"), ContextOverflowError("too long"), ModelError("gone")):
+        model = ScriptedModel([says(ADD, film=0.9), failure, says(FINAL, final=0.9)], profile=ASKS)
+        result, _ = run(model)
+        assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+
+
+def test_an_answer_that_was_given_already_is_believed_when_no_tool_fits():
+    cannot = '{"action": "final_answer", "final_answer": "I cannot tell.", "task_successful": false}'
+    small = msgspec.structs.replace(ASKS, parameters=1.5)
+    model = ScriptedModel([says(cannot, film=0.5, final=0.3), fits(0.4)], profile=small)
+    result, _ = run(model)
+    assert (result.answer, result.steps, len(model.requests)) == ("I cannot tell.", [], 2)
+
+
+def test_only_a_question_in_words_that_stands_alone_is_asked_about():
+    async def main() -> list[str]:
+        model = ScriptedModel([says(ADD, film=0.9), says(FINAL, final=0.9)], profile=ASKS)
+        await Agent(model, [add], dialect="direct").run([TextPart("Add these."), TextPart("1 and 2")])
+        return [request.component for request in model.requests]
+
+    assert go(main()) == ["loop", "loop"]
+
+
+def test_all_that_is_no_answer_counts_when_names_are_compared():
+    options = {"final": 0.54, "add": 0.34}
+    assert ours_part(options, [ToolSchema("add", "Adds.", {})]) == pytest.approx(0.74, abs=0.01)
+    assert ours_part({}, []) == 0
+
+
+def test_a_copied_answer_does_not_stand_when_no_tool_fits_either():
+    copied = FINAL.replace("It is 3.", "The newest record of Ana Le, Tides, is 42 minutes long.")
+    model = ScriptedModel([says(copied, final=0.7), fits(0.4), says(FINAL)], profile=ASKS)
+    result, _ = run(model)
+    assert (result.answer, result.steps) == ("It is 3.", [])
 
 
 def test_an_answer_with_the_words_of_our_example_is_none():

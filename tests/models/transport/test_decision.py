@@ -58,3 +58,12 @@ def test_both_names_of_an_answer_count():
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("tokens", [['{"fits":', " true"], ['{"fits": ', "true"], ['{"fits"', ":", " ", "true"]])
+def test_a_blank_before_a_value_may_be_of_either_token(tokens: list[str]):
+    point = DecisionPoint('"fits": ')
+    for token in tokens:
+        blank = " " if token.startswith(" ") else ""
+        point.feed(token, [(f"{blank}true", math.log(0.7)), (f"{blank}false", math.log(0.2))])
+    assert point.options == {"true": pytest.approx(0.7), "false": pytest.approx(0.2)}

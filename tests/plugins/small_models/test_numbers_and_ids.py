@@ -105,9 +105,16 @@ def test_only_the_first_numbers_of_a_long_text_are_checked():
         ("B07", "is b70 free?", False),
         ("520-B5", "block B5 of hull 520", True),
         ("520-B6", "block B5 of hull 520", False),
+        ("KI-03/2", "flue KI-03, number 2", True),
+        ("KI-03/4", "flue KI-03, number 2", False),
         ("C-07", "is circuit 7 alright?", True),
-        ("P-07", "is circuit 7 alright?", False),
-        ("C-07", "is circuit 7-12 alright?", False),
+        ("F-4", "a table for 4 people", False),
+        ("12-34", "12 apples and 34 pears", False),
+        ("order-2", "cancel my order, 2 tickets", False),
+        ("AT-005", "meet me at 5", False),
+        ("1200.05", "pay 1200.5", False),
+        ("0.0.0.0", "0" * 5000 + "x", False),
+        ("A0-0-0-0-0-0-0", "0" * 5000 + "x", False),
     ],
 )
 def test_a_value_can_be_said_in_another_form(value: str, source: str, expected: bool):

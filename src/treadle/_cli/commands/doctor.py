@@ -124,13 +124,12 @@ def _print_calibration(found: Calibration, name: str, path: Path | None, *, as_j
         return
     taught = f" with {found.adapter}" if found.adapter else ""
     print(f"{name}{taught}, dialect {found.dialect}: it wants to answer from this probability of an answer on")
-    for when, fit in (
-        ("before any result", found.first),
-        ("after a result", found.later),
-        ("where it wants none of the tools there are, one of them fits from", found.fits),
-    ):
+    when = {"before any result": found.first, "after a result": found.later}
+    if found.fits is not None:
+        when["asked whether a tool is for the question, it is believed from a yes of"] = found.fits
+    for what, fit in when.items():
         print(
-            f"  {when}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
+            f"  {what}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
         )
     print("these are the decisions that the thresholds were derived from: on others expect a little less")
     if path is not None:

@@ -48,8 +48,13 @@ async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
 
 def _decision(records: Sequence[Record], seq: int) -> str:
     """What the model wanted where its reply decided between a tool and an answer; empty when that is not known."""
+    asked = next((r.event.component for r in records if r.seq == seq and isinstance(r.event, ThinkStarted)), "")
     for record in records:
-        if record.seq > seq and isinstance(record.event, (ThinkDone, ThinkFailed, ThinkStarted)):
+        if (
+            record.seq > seq
+            and isinstance(record.event, (ThinkDone, ThinkFailed, ThinkStarted))
+            and record.event.component == asked  # another component may ask something in between
+        ):
             if isinstance(record.event, ThinkStarted) or not record.event.options:
                 return ""
             event = record.event

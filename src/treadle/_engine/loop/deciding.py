@@ -17,12 +17,16 @@ from treadle._dialects.base import Decision
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import answer_probability, is_answer
+from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
-from treadle._types.events import Event, MessageAdded, ReplyConstrained, ThinkFailed
+from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.events import Event, MessageAdded, Noted, ReplyConstrained, ThinkFailed
 from treadle._types.messages import UserMessage
 from treadle._types.request import Reply, ToolSchema
 
+logger = get_logger()
 COMPONENT = "decision"
+_NO_CHOICE = "and the constraint left it no such choice"
 NONE_FITS = (
     "None of the tools is for this. Say in a sentence what you know for certain, or that you cannot tell it here "
     "(then task_successful is false)."
@@ -35,9 +39,9 @@ _CLEAR = 2.0
 """How many times as probable as the next tool the tool meant by other names has to be."""
 
 
-_OURS = 0.35
-"""From which probability on the names that the model would write are, or mean, tools that there are. With less, a tool
-was there in 4 of 13 questions (of 36 rows of the leaderboard and 48 own tasks)."""
+_OURS = 0.5
+"""Which part of the names that the model would write are, or mean, tools that there are. With less, a tool was there in
+4 of 12 questions (of 36 rows of the leaderboard and 48 own tasks)."""
 
 
 class OtherChoice(Struct, frozen=True):
@@ -71,25 +75,26 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     threshold, state = _threshold(run), run.state
     if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
+    answers = decision is not None and not decision.calls
+    harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
+    if answers and not harmless:  # nobody would be made to call any
+        return None
     answer = answer_probability(reply.options)
     copied = decision is not None and _is_copied(run, decision)
     wants_answer = answer >= threshold and not copied
     wanted = "to answer" if wants_answer else "a tool"
-    why = (
-        f"the model wanted {wanted} (answer: {answer:.0%}, from {threshold:.0%} on it wants one), "
-        "and the constraint left it no such choice"
-    )
+    why = f"the model wanted {wanted} (answer: {answer:.0%}, from {threshold:.0%} on it wants one), {_NO_CHOICE}"
+    note = ""
     if copied:
         why = "the answer is one of an example in the prompt"
-    note = ""
     if not wants_answer and (fit := await _fit(run, reply)) is not None:
-        wants_answer, why = True, f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
-        note = NONE_FITS
-    if decision is not None and wants_answer == (not decision.calls):
+        wants_answer, note = True, NONE_FITS
+        why = f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
+        await run.emit(Noted(COMPONENT, {"fits": round(fit, 4)}))
+    if decision is not None and not copied and wants_answer == answers:
         return None
     if wants_answer:
         return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
-    harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
     if not harmless:
         return None
     meant = tool_meant(reply.options, harmless)
@@ -98,28 +103,45 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
 
 
 def _is_copied(run: Execution, decision: Decision) -> bool:
-    """Whether it answers with words of our own prompt: then it has none of its own."""
+    """Whether it answers with words of our own prompt: then it has none of its own. Said once, before any result."""
     from treadle._dialects.text import TextDialect  # loaded only where there is one
 
-    return isinstance(run.dialect, TextDialect) and run.dialect.repeats_an_example(decision.answer or "")
+    if run.state.steps or COMPONENT in run.state.constrained_by or not isinstance(run.dialect, TextDialect):
+        return False
+    return run.dialect.repeats_an_example(decision.answer or "")
 
 
 async def _fit(run: Execution, reply: Reply) -> float | None:
-    """How probable it is that a tool fits, when it is too improbable to call one; else None. Asked before any result,
-    about a question that stands alone, when the model would rather write other names than those of the tools."""
-    thresholds, state = run.model.profile.decide, run.state
-    if thresholds is None or thresholds.fits is None or state.steps or state.started is None or state.started.history:
+    """How probable it is that a tool fits, when it is too improbable to call one; else None, also when it cannot be
+    found out: the reply is taken as it is then."""
+    thresholds = run.model.profile.decide
+    if thresholds is None or thresholds.fits is None or not _stands_alone(run):
         return None
-    if ours_probability(reply.options, state.tools) >= _OURS:
+    if ours_part(reply.options, run.state.tools) >= _OURS:
         return None
     from treadle._engine.loop.fitting import AFTER, FORMAT, MAX_TOKENS, about_tools, fit_probability  # rarely needed
 
-    messages = about_tools(state.tools, state.question)
-    told = await ask(
-        run, COMPONENT, messages, format=FORMAT, temperature=0.0, max_tokens=MAX_TOKENS, decision_after=AFTER
-    )
+    messages = about_tools(run.state.tools, run.state.question)
+    try:
+        told = await ask(
+            run, COMPONENT, messages, format=FORMAT, temperature=0.0, max_tokens=MAX_TOKENS, decision_after=AFTER
+        )
+    except (ModelError, BudgetExhaustedError) as error:
+        log_handled(logger, "the question whether a tool fits failed", error=error)
+        return None
     fit = fit_probability(told.options)
     return fit if fit is not None and fit < thresholds.fits else None
+
+
+def _stands_alone(run: Execution) -> bool:
+    """Whether all there is so far is a question in words, and all tools are in sight."""
+    state = run.state
+    return (
+        state.started is not None
+        and isinstance(state.started.question, str)
+        and all(entry.component == "question" for entry in state.window)
+        and {tool.name for tool in state.tools} == {tool.name for tool in run.tools.at_start}
+    )
 
 
 def _threshold(run: Execution) -> float | None:
@@ -145,9 +167,11 @@ def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str
     return best if clear else ""
 
 
-def ours_probability(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> float:
-    """How probable it is that the model writes a name that is, or means, one of the tools."""
-    return sum(probability for probability, fitting in _meanings(options, tools) if fitting)
+def ours_part(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> float:
+    """Which part of the names that the model would write are, or mean, one of the tools. What is too improbable to be
+    told counts as other names."""
+    ours = sum(probability for probability, fitting in _meanings(options, tools) if fitting)
+    return ours / max(1 - answer_probability(options), ours, 1e-9)
 
 
 def _meanings(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> Iterator[tuple[float, list[str]]]:

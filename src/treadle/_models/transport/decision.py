@@ -65,4 +65,5 @@ class DecisionPoint:
 
 @lru_cache(maxsize=16)
 def _pattern(after: str) -> re.Pattern[str]:
-    return re.compile(r"\s*".join(re.escape(part) for part in re.findall(r'"\w+"|\S', after)))
+    parts = [re.escape(part) for part in re.findall(r'"\w+"|\S', after)]
+    return re.compile(r"\s*".join([*parts, ""] if after[-1:].isspace() else parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 _TOKEN = re.compile(r"\w+(?:[-.,:/]\w+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -27,7 +27,10 @@ _PERIOD = re.compile(r"(?P<year>\d{4})-?[^\W\d]{1,2}(?P<part>\d{1,2})|(?P<day>\d
 _MONTH_AND_YEAR = re.compile(r"[^\W\d]{3}[-_/]?(\d\d)")
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _SEPARATOR = re.compile(r"[-_/.]")
+_ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
 _INITIAL = re.compile(r"(?P<letter>[^\W\d])[-_/.]?0*(?P<number>\d+)")
+_WORD = 4
+"""Letters of a word that names a thing, and may stand apart from its number."""
 _YEAR = re.compile(r"(?:1[5-9]|2[01])\d\d")
 _SHORTEST, _SHORTEST_APART = 3, 6
 """Digits from which on the same ones are no chance: of a number, and of one whose groups stand apart."""
@@ -84,23 +87,29 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
 def _padded(value: str, texts: list[str]) -> bool:
     """Whether it was said with more or fewer zeros: `B07` is b7, `LX-01107` is LX1107, `node-077` is node 77."""
     runs = [run.lstrip("0") or "0" for run in _RUNS.findall(value)]
-    if len(runs) < 2:
+    if len(runs) < 2 or value.isdigit() or not any(run[0].isalpha() for run in runs):
         return False
-    pattern = r"[-_ ./]?0*".join(map(re.escape, runs))
-    return any(re.search(rf"(?<!\w)0*{pattern}(?!\w)", text, re.IGNORECASE) for text in texts)
+    parted = "[-_ ./]?" if all(len(run) >= _WORD for run in runs if run[0].isalpha()) else "[-_./]?"
+    pattern = re.compile(rf"(?<!\w){parted.join(map(re.escape, runs))}(?!\w)", re.IGNORECASE)
+    return any(pattern.search(_ZEROS.sub("", text)) for text in texts)
 
 
 def _joined(value: str, texts: list[str]) -> bool:
-    """Whether all parts of it were said one by one: `520-B5` is block B5 of hull 520."""
+    """Whether all parts of it were said one by one, and one of them is no everyday number or word: `520-B5` is block B5
+    of hull 520, `KI-03/2` is number 2 of KI-03."""
     parts = _SEPARATOR.split(value)
-    return len(parts) > 1 and all(any(mentions(text, part) for text in texts) for part in parts)
+    whole = [part for part in parts if _ID.fullmatch(part) or (part.isdigit() and len(part) >= _SHORTEST)]
+    pairs = [f"{one}-{other}" for one, other in pairwise(parts) if _ID.fullmatch(f"{one}-{other}")]
+    said = all(any(mentions(text, part) for text in texts) for part in parts)
+    return len(parts) > 1 and said and any(mentions(text, part) for part in (*whole, *pairs) for text in texts)
 
 
 def _with_an_initial(value: str, texts: list[str]) -> bool:
     """Whether it is a number with the first letter of the word before it: `C-07` is circuit 7."""
     if not (found := _INITIAL.fullmatch(value)):
         return False
-    named = re.compile(rf"(?<!\w){found['letter']}[^\W\d]+\W{{1,2}}0*{found['number']}(?![\w-])", re.IGNORECASE)
+    letter, number = found["letter"], found["number"]
+    named = re.compile(rf"(?<!\w){letter}[^\W\d]{{{_WORD - 1},}} 0{{0,8}}{number}(?![\w-])", re.IGNORECASE)
     return any(named.search(text) for text in texts)
 
 

@@ -78,7 +78,7 @@ class UnsourcedValueGuard(Plugin):
         state = run.state
         if not state.steps:
             # By its own probabilities it may have known that no tool is for this.
-            untried = state.task_successful is False and DECISION not in state.constrained_by
+            untried = state.task_successful is False and DECISION not in state.notes
             return prompt(run, "untried", UNTRIED) if untried else ""
         if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
             return ""
