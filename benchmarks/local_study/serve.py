@@ -13,7 +13,7 @@ import sys
 
 from treadle._models.local import weights
 from treadle._models.local.adapters import adapter_for, unpacked
-from treadle._models.local.runtime import library
+from treadle._models.local.runtime import add_adapter, library
 
 
 def main() -> None:
@@ -24,6 +24,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--adapter", action="store_true", help="with Treadle's adapter for tool use")
     options = parser.parse_args()
+    adapter = adapter_for(options.model, True)
+    if options.adapter and adapter is None:
+        parser.error(f"there is no adapter for {options.model}")
     binding = library()  # also keeps idle threads from spinning, before the runtime is loaded
     params = binding.CommonParams()
     params.model.path = str(weights.ensure(options.model))
@@ -34,9 +37,7 @@ def main() -> None:
     params.ui = False
     params.verbosity = -1
     if options.adapter:
-        adapter = binding.CommonAdapterLoraInfo()
-        adapter.path, adapter.scale = unpacked(adapter_for(options.model, True)), 1.0
-        params.lora_adapters = [adapter]
+        add_adapter(params, unpacked(adapter))
     server = binding.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

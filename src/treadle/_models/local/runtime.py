@@ -194,9 +194,7 @@ def serve(options: Options, key: str) -> Any:
     if options.kept:
         params.slot_save_path = os.path.join(options.kept, "")
     if options.adapter:
-        adapter = library().CommonAdapterLoraInfo()
-        adapter.path, adapter.scale = options.adapter, 1.0
-        params.lora_adapters = [adapter]
+        add_adapter(params, options.adapter)
     try:
         server = library().Server(params)
         # Any request will do: a server that is destroyed before its main loop has begun never ends.
@@ -208,6 +206,13 @@ def serve(options: Options, key: str) -> Any:
             "too large for the memory. Delete it to have it downloaded again, or use a smaller model, n_ctx or slots",
             provider="local",
         ) from error
+
+
+def add_adapter(params: Any, path: str) -> None:
+    """Have the adapter in this file loaded with the model."""
+    adapter = library().CommonAdapterLoraInfo()
+    adapter.path, adapter.scale = path, 1.0
+    params.lora_adapters = [adapter]
 
 
 def _made_by(options: Options) -> str:

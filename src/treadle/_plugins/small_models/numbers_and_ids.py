@@ -87,7 +87,7 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
 def _padded(value: str, texts: list[str]) -> bool:
     """Whether it was said with more or fewer zeros: `B07` is b7, `LX-01107` is LX1107, `node-077` is node 77."""
     runs = [run.lstrip("0") or "0" for run in _RUNS.findall(value)]
-    if len(runs) < 2 or value.isdigit() or not any(run[0].isalpha() for run in runs):
+    if len(runs) < 2 or not any(run[0].isalpha() for run in runs):
         return False
     parted = "[-_ ./]?" if all(len(run) >= _WORD for run in runs if run[0].isalpha()) else "[-_./]?"
     pattern = re.compile(rf"(?<!\w){parted.join(map(re.escape, runs))}(?!\w)", re.IGNORECASE)
