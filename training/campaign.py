@@ -2,8 +2,8 @@
 python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
-evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training; with `--lessons
-FILE` they learn what it gets wrong, too. Given again after an interruption it does what is left. `collect`: what is
+evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training, which begins with
+`--begin ADAPTER.gguf` where there is one; with `--lessons FILE` they learn what it gets wrong, too. Given again after an interruption it does what is left. `collect`: what is
 finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
@@ -61,7 +61,8 @@ def pilot_of(options: argparse.Namespace) -> Path | None:
     pilot = options.out / "pilot" / f"{options.name}-{PILOT}.gguf"
     pilot.parent.mkdir(exist_ok=True)
     aside = argparse.Namespace(**{**vars(options), "out": pilot.parent})
-    if not pilot.is_file() and trainer(aside, PILOT, options.pilot, *_lessons(options)).wait():
+    begin = ["--begin", options.begin] if options.begin and options.begin.is_file() else []
+    if not pilot.is_file() and trainer(aside, PILOT, options.pilot, *_lessons(options), *begin).wait():
         say(options.out, "the pilot ended with an error (pilot/train.log): the seeds begin without it")
     return pilot if pilot.is_file() else None
 
@@ -196,6 +197,7 @@ def main() -> None:
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--lessons", type=Path, help="mistakes to learn from; made by a pilot, if it is not there")
     running.add_argument("--pilot", type=float, default=0, help="seconds of a first training that all seeds begin with")
+    running.add_argument("--begin", type=Path, help="an adapter that the pilot begins with, if it is there")
     running.add_argument("--mistakes", type=float, default=75, help="seconds for looking for the pilot's mistakes")
     running.add_argument("--scenarios", type=int, default=4000, help="that the pilot plays, at most")
     running.add_argument("--only-mean", action="store_true", help="evaluate the mean of the seeds, not each of them")

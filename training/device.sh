@@ -11,6 +11,7 @@ HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
 VERSION=4  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
+unpack() { $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$1" "$2"; }
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
 
 case $1 in
@@ -31,9 +32,13 @@ start)
   # From a copy: the next call writes the working tree again while this runs.
   tree=$HOME_THERE/tree-$2
   mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  # It goes on from the adapter that was shipped before, where a parcel brought it.
+  begin=$HOME_THERE/begin-$2.gguf
+  old=$HOME_THERE/old/$2.gguf.xz
+  [ ! -e "$old" ] || unpack "$old" "$begin"
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --seconds "$4" \
-    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --batch "${TREADLE_BATCH:-16384}" \
+    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --begin "$begin" --batch "${TREADLE_BATCH:-16384}" \
     --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test --only-mean >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"
@@ -43,7 +48,7 @@ old)
   mkdir -p "$out"
   tree=$HOME_THERE/tree-$2-old
   rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
-  $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$HOME_THERE/old/$2.gguf.xz" "$out/old-$2.gguf"
+  unpack "$HOME_THERE/old/$2.gguf.xz" "$out/old-$2.gguf"
   setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --adapters "$out/old-$2.gguf" --sets "$3" --bfcl "$HOME_THERE/bfcl" \
     >>"$out/evaluate.log" 2>&1 </dev/null &
   sleep 2
