@@ -2,9 +2,10 @@
 python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
-evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training, which begins with
-`--begin ADAPTER.gguf` where there is one; with `--lessons FILE` they learn what it gets wrong, too. Given again after an interruption it does what is left. `collect`: what is
-finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
+evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training, which begins
+with `--begin ADAPTER.gguf` where there is one; with `--lessons FILE` they learn what it gets wrong, too. Given again
+after an interruption it does what is left. `collect`: what is finished, in files that are small enough to travel:
+figures, logs, and packed adapters in pieces.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ COUNT = call("count_up")
             task(("weather",)),
             "task 't1' names the tool 'weather', which is not among the tools given (my_price, my_stock): "
             "give it with --tools (module:name, file.py:name or the name of a built-in tool), "
-            "or in Python with load_tasks(path, tools=[...])",
+            "or in Python with load_tasks(path, tools=[...]); a function that makes tools says so: "
+            "def tools() -> list[Tool]",
         ),
         (task(("my_price", "my_price")), "task 't1' names the tool 'my_price' twice"),
         (

@@ -33,7 +33,7 @@ class CompactDialect(SchemaDialect, frozen=True):
     prompt: ClassVar[str] = COMPACT
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = ()
-    has_thought: ClassVar[bool] = False
+    has_thought: ClassVar[bool | None] = None
 
     def alternatives(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool

@@ -20,4 +20,4 @@ class DirectDialect(SchemaDialect, frozen=True):
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = DIRECT_EXAMPLES
     frame: ClassVar[ResultFrame] = SHORT_FRAME
-    has_thought: ClassVar[bool] = False
+    has_thought: ClassVar[bool | None] = False

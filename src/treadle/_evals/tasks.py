@@ -19,7 +19,7 @@ Split = Literal["dev", "held"]
 MAX_TASK_FILE = 256 * 1024 * 1024
 GIVE_TOOLS = (
     "give it with --tools (module:name, file.py:name or the name of a built-in tool), "
-    "or in Python with load_tasks(path, tools=[...])"
+    "or in Python with load_tasks(path, tools=[...]); a function that makes tools says so: def tools() -> list[Tool]"
 )
 
 
