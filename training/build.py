@@ -26,6 +26,7 @@ from training.scenes import (
     desk,
     foreign,
     ids,
+    listings,
     lookups,
     mishaps,
     nearly,
@@ -107,13 +108,13 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
 """How many of each, at scale 1. Chains and recovery are half of it: what small models are worst at."""
 AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
-MADE_UP = 0.35
-"""Of the mixture above: written worlds take the place of the rest."""
+MADE_UP = 0.22
+"""Of the mixture above: written worlds, which have thoughts, take the place of the rest."""
 WRITTEN = 2.6
 """How often each task of a written world is asked, in other words and among other tools."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
-FILES, DESK, TALK, KNOWN_AND_SUM, MIXED = 260, 500, 3000, 200, 400
+FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 3000, 200, 400, 2800
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
     "You help the staff with their daily questions.",
@@ -155,6 +156,7 @@ async def conversations(
         plan += [(lambda facts: builtin_tasks.files_task(r, facts, Path(folder) / "work"), "files")] * round(
             FILES * scale
         )
+        plan += [(lambda facts: listings.listing(r, facts), "listing")] * round(LISTINGS * scale)
         plan += [(lambda facts: desk.desk(r, facts, Path(folder) / "desk"), "desk")] * round(DESK * scale)
         plan += [
             (lambda facts, question=question: plain_tasks.talk(r, facts, question), "talk")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import archive
 import clinic
+import escape
+import garden
 import harbour
 import library
 import office
@@ -20,5 +22,5 @@ from treadle import Tool
 
 
 def tools() -> list[Tool]:
-    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard)
+    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape)
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

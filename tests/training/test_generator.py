@@ -16,7 +16,9 @@ from training_kit import NUMBER, ROOT, conversations, said
 
 from training import bfcl, build, report  # isort: skip
 from training.render import DIALECT, Conversation, permitted
+from training.scenes import listings
 from training.scenes.talk import KNOWN, questions
+from training.worlds.listings import table
 
 from treadle._types.request import OutputFormat, Reply, Request
 
@@ -42,7 +44,7 @@ def test_a_reply_that_the_constraint_does_not_permit_is_noticed():
 def test_every_kind_of_task_is_there(rendered: list[Conversation]):
     made = {conversation.kind for conversation in rendered}
     named = {make.__name__ for make, number in build.MIXTURE if number * 0.02 >= 4}
-    assert {"files", "desk", "talk", "mixed", "known_and_sum"} <= made
+    assert {"files", "desk", "talk", "mixed", "known_and_sum", "listing"} <= made
     assert {kind for kind in named if kind not in ("single", "world_sum")} <= made
 
 
@@ -110,11 +112,37 @@ def test_values_of_calls_are_found_not_guessed(rendered: list[Conversation]):
 
 def test_long_lists_long_tasks_and_languages_are_there(rendered: list[Conversation]):
     assert sum(report.tools(one) >= 20 for one in rendered) >= 0.03 * len(rendered)
-    assert sum(4 <= report.calls(one) <= 8 for one in rendered) >= 0.07 * len(rendered)
+    assert sum(4 <= report.calls(one) <= 8 for one in rendered) >= 0.05 * len(rendered)
     languages = {report.language(report.question(one)) for one in rendered}
     assert {"English", "German", "French", "Spanish"} <= languages
     table = report.distribution(rendered)
     assert all(title in table for title in ("kind:", "language:", "calls:", "tools:", "tokens:", "learnt"))
+
+
+def test_of_a_listing_the_row_is_meant_that_the_question_says():
+    for seed in range(300):
+        r = random.Random(seed)
+        given = table(r)
+        for column in given.listing.columns:
+            if not (column.most or column.least or column.is_ or column.fits):
+                continue
+            picked = listings._picked(r, listings.WORDS[given.listing.language], given, column)
+            values = [row[column.key] for row in given.rows]
+            value = picked.row[column.key]
+            assert given.name(picked.row) in picked.thought
+            if column.kind == "category":
+                assert values.count(value) == 1
+                assert str(value) in picked.question
+            elif column.kind == "limit":
+                x = int(picked.thought.partition(":")[0])
+                assert [row for row in given.rows if (x >= row[column.key] if column.up else x <= row[column.key])] == [
+                    picked.row
+                ]
+                assert str(x) in picked.question
+            elif picked.question in column.least and picked.question not in column.most:
+                assert value == min(values)
+            else:
+                assert value == max(values)
 
 
 def test_mistakes_are_shown_and_not_learnt(rendered: list[Conversation]):
