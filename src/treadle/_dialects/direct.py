@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from treadle._dialects.base import Encoding
 from treadle._dialects.prompts import DIRECT, DIRECT_EXAMPLES, DIRECT_REFORMAT, SHORT_FRAME, Example, ResultFrame
 from treadle._dialects.schema import SchemaDialect
+from treadle._types.profile import Profile
+from treadle._types.request import ToolSchema
 
 
 class DirectDialect(SchemaDialect, frozen=True):
@@ -21,3 +24,9 @@ class DirectDialect(SchemaDialect, frozen=True):
     worked_examples: ClassVar[tuple[Example, ...]] = DIRECT_EXAMPLES
     frame: ClassVar[ResultFrame] = SHORT_FRAME
     has_thought: ClassVar[bool | None] = False
+
+    def encode_with_thought(
+        self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
+    ) -> Encoding:
+        """For one reply: with the thought that this dialect does without, where the model does not know what to do."""
+        return SchemaDialect().encode(tools, profile, must_answer=must_answer, must_act=must_act)

@@ -47,10 +47,10 @@ class SchemaDialect(TextDialect, frozen=True):
         optional = ("thought",) if self.has_thought is None else ()
         for tool in () if must_answer else tools:
             args = replies.parameters(tool)
-            replies.add(record(**thought, action=const(tool.name), args=args, optional=optional))
+            replies.add(record(optional, **thought, action=const(tool.name), args=args))
         if not must_act or not tools:
             answer = {"action": const(FINAL), FINAL: STRING, "task_successful": BOOLEAN}
-            replies.add(record(**thought, **answer, optional=optional))
+            replies.add(record(optional, **thought, **answer))
         return replies
 
     def write(self, decision: Decision) -> str:

@@ -29,6 +29,8 @@ class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
     """The reply has to be a tool call."""
     barred: tuple[str, ...] = ()
     """Tools it must not call."""
+    think: bool = False
+    """It has to begin with a thought."""
 
 
 class AnswerOnly(EventBase, frozen=True, tag="answer_only"):

@@ -140,7 +140,7 @@ class RunState:
         self.loop_started = True
 
     def on_reply_constrained(self, event: ev.ReplyConstrained, record: ev.Record) -> None:
-        self.constraint = ReplyConstraint(event.must_act, frozenset(event.barred))
+        self.constraint = ReplyConstraint(event.must_act, frozenset(event.barred), event.think)
         self.constrained_by.add(event.component)
 
     def on_answer_only(self, event: ev.AnswerOnly, record: ev.Record) -> None:

@@ -42,6 +42,7 @@ class ReplyConstraint(Struct, frozen=True, gc=False):
 
     must_act: bool = False
     barred: frozenset[str] = frozenset()
+    think: bool = False
 
 
 UNCONSTRAINED = ReplyConstraint()

@@ -30,6 +30,12 @@ async def delete(name: str) -> str:
     return "deleted"
 
 
+@tool
+async def unmarked(name: str) -> str:
+    """Finds a file. Its author has not said whether it changes anything."""
+    return "found"
+
+
 def says(text: str, **options: float) -> Reply:
     return Reply(text, usage=Usage(10, 5, requests=1), options=options)
 
@@ -198,13 +204,37 @@ def test_an_answer_that_is_wanted_stands(options: dict[str, float]):
     assert not any(isinstance(event, ReplyConstrained) for event in events)
 
 
-def test_nobody_is_made_to_call_a_tool_that_changes_something():
-    model = ScriptedModel([says(FINAL, remove=0.9)], profile=PROFILE)
-    result, _ = run(model, (delete,))
+THOUGHT = '{"thought": "A sum of two numbers.", '
+
+
+@pytest.mark.parametrize("tools", [(delete,), (delete, add), (unmarked, add)])
+def test_nobody_is_made_to_call_a_tool_that_may_change_something(tools: tuple[Any, ...]):
+    """It thinks instead, and does what it likes: with only the harmless ones left it would have to take a wrong one."""
+    model = ScriptedModel([says(FINAL, remove=0.9), says(THOUGHT + FINAL[1:])], profile=PROFILE)
+    result, events = run(model, tools)
     assert (result.answer, result.steps) == ("It is 3.", [])
-    model = ScriptedModel([says(FINAL, remove=0.9), says(ADD), says(FINAL, final=1.0)], profile=PROFILE)
-    run(model, (delete, add))
-    assert "delete" not in str(model.requests[1].format)
+    assert [event for event in events if isinstance(event, ReplyConstrained)] == [
+        ReplyConstrained("decision", must_act=False, barred=(), think=True)
+    ]
+    form = model.requests[1].format
+    assert form is not None
+    assert form.schema is not None
+    assert len(form.schema["anyOf"]) == len(tools) + 1, "all that could be done before"
+    assert all(next(iter(one["properties"])) == "thought" for one in form.schema["anyOf"])
+
+
+def test_after_a_thought_it_goes_on_without():
+    model = ScriptedModel([says(FINAL, remove=0.9), says(THOUGHT + ADD[1:]), says(FINAL, final=0.9)], profile=PROFILE)
+    result, _ = run(model, (delete, add))
+    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+    assert ["thought" in str(request.format) for request in model.requests] == [False, True, False]
+    assert "A sum of two numbers." in str(model.requests[2].messages), "it sees what it thought"
+
+
+def test_a_reply_that_was_broken_off_before_a_thought_is_asked_for_again():
+    begun = Reply('{"action": "final', usage=Usage(10, 2, requests=1), options={"remove": 0.9}, broken_off=True)
+    model = ScriptedModel([begun, says(THOUGHT + FINAL[1:])], profile=PROFILE)
+    assert run(model, (delete,))[0].answer == "It is 3."
 
 
 def test_thresholds_of_another_dialect_or_adapter_do_not_count():

@@ -28,8 +28,8 @@ logger = get_logger()
 COMPONENT = "decision"
 _NO_CHOICE = "and the constraint left it no such choice"
 NONE_FITS = (
-    "None of the tools is for this. Say in a sentence what you know for certain, or that you cannot tell it here "
-    "(then task_successful is false)."
+    "None of the tools is for this: task_successful is false unless you know the answer for certain. "
+    "Say in a sentence what you know, or that you cannot tell it here."
 )
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
@@ -44,6 +44,10 @@ _OURS = 0.5
 4 of 12 questions (of 36 rows of the leaderboard and 48 own tasks)."""
 
 
+_SURE = 0.4
+"""From which part of these on a tool is taken for the one that the model means."""
+
+
 class OtherChoice(Struct, frozen=True):
     """The reply does not count: the model wanted the other thing."""
 
@@ -52,21 +56,24 @@ class OtherChoice(Struct, frozen=True):
     barred: tuple[str, ...]
     note: str = ""
     """What the model is told before it is asked again."""
+    think: bool = False
+    """It thinks first, and may do what it likes then."""
 
     def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
         return (
             ThinkFailed(component, iteration, 1, self.why, 0.0, reply.usage, reply.options),
             *([MessageAdded(UserMessage(self.note, kind="note"), COMPONENT)] if self.note else []),
-            ReplyConstrained(COMPONENT, self.must_act, self.barred),
+            ReplyConstrained(COMPONENT, self.must_act, self.barred, self.think),
         )
 
 
 def answer_from(run: Execution) -> float | None:
     """From which probability on the model wants to answer now; None when its replies are taken as they come.
 
-    A model is never made to call a tool that changes something: where there is no other, a reply is not broken off.
+    A model is never made to call a tool that may change something: where there is one, it is asked to think instead. A
+    dialect that cannot do that has its replies written to the end.
     """
-    return _threshold(run) if any(_is_harmless(run, schema) for schema in run.state.tools) else None
+    return _threshold(run) if _can_think(run) or all(_is_harmless(run, schema) for schema in run.state.tools) else None
 
 
 async def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
@@ -76,8 +83,8 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
     answers = decision is not None and not decision.calls
-    harmless = [schema for schema in state.tools if _is_harmless(run, schema)]
-    if answers and not harmless:  # nobody would be made to call any
+    harmless = all(_is_harmless(run, schema) for schema in state.tools)
+    if answers and not harmless and not _can_think(run):  # it would not be made to call any
         return None
     answer = answer_probability(reply.options)
     copied = decision is not None and _is_copied(run, decision)
@@ -92,14 +99,28 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
         why = f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
         await run.emit(Noted(COMPONENT, {"fits": round(fit, 4)}))
     if decision is not None and not copied and wants_answer == answers:
-        return None
+        return None if wants_answer else _unsure(run, reply, decision)
     if wants_answer:
         return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
     if not harmless:
+        return OtherChoice(why, False, (), think=True) if _can_think(run) else None
+    meant = tool_meant(reply.options, state.tools)
+    return OtherChoice(why, True, tuple(tool.name for tool in state.tools if meant and tool.name != meant))
+
+
+def _unsure(run: Execution, reply: Reply, decision: Decision) -> OtherChoice | None:
+    """A thought before a call of a tool that the model hardly wanted: it was only the nearest of those there are."""
+    if not decision.calls or len(run.state.tools) < 2 or not _can_think(run):
         return None
-    meant = tool_meant(reply.options, harmless)
-    allowed = {meant} if meant else {schema.name for schema in harmless}
-    return OtherChoice(why, True, tuple(tool.name for tool in state.tools if tool.name not in allowed))
+    name = decision.calls[0].name
+    part = meant_part(reply.options, run.state.tools, name)
+    why = f"{name} is {part:.0%} of what the model wanted to call"
+    return OtherChoice(why, False, (), think=True) if part < _SURE else None
+
+
+def _can_think(run: Execution) -> bool:
+    """Whether the dialect can have a thought before a single reply."""
+    return hasattr(run.dialect, "encode_with_thought")
 
 
 def _is_copied(run: Execution, decision: Decision) -> bool:
@@ -148,7 +169,7 @@ def _threshold(run: Execution) -> float | None:
     thresholds, state = run.model.profile.decide, run.state
     if thresholds is None or not run.model.profile.decides_in(run.dialect.name) or not state.tools:
         return None
-    if state.answer_only or state.constraint.must_act or state.constraint.barred:
+    if state.answer_only or state.constraint.must_act or state.constraint.barred or state.constraint.think:
         return None
     return thresholds.later if state.steps else thresholds.first
 
@@ -170,8 +191,16 @@ def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str
 def ours_part(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> float:
     """Which part of the names that the model would write are, or mean, one of the tools. What is too improbable to be
     told counts as other names."""
-    ours = sum(probability for probability, fitting in _meanings(options, tools) if fitting)
-    return ours / max(1 - answer_probability(options), ours, 1e-9)
+    return _part(options, sum(probability for probability, fitting in _meanings(options, tools) if fitting))
+
+
+def meant_part(options: Mapping[str, float], tools: Sequence[ToolSchema], name: str) -> float:
+    """Which part of them are, mean, or begin like, this tool."""
+    return _part(options, sum(probability for probability, fitting in _meanings(options, tools) if name in fitting))
+
+
+def _part(options: Mapping[str, float], sum_of: float) -> float:
+    return sum_of / max(1 - answer_probability(options), sum_of, 1e-9)
 
 
 def _meanings(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> Iterator[tuple[float, list[str]]]:

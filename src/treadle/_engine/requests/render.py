@@ -67,7 +67,7 @@ class Renderer:
         self._parts: list[str] = []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()
-        self._encodings: dict[tuple[bool, bool, bool, frozenset[str]], Encoding] = {}
+        self._encodings: dict[tuple[bool, bool, bool, bool, frozenset[str]], Encoding] = {}
         self._head: tuple[tuple[object, ...], bytes] | None = None
 
     def render(
@@ -112,11 +112,13 @@ class Renderer:
         must_act = state.constraint.must_act and not must_answer
         encode_after_text = getattr(self.dialect, "encode_after_text", None)
         after_text = encode_after_text is not None and _ends_with_text(state.window)
-        key = (must_answer, must_act, after_text, barred)
+        key = (must_answer, must_act, after_text, state.constraint.think, barred)
         encoding = self._encodings.get(key)
         if encoding is None:
             tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
             encode = encode_after_text if after_text and encode_after_text else self.dialect.encode
+            if state.constraint.think:
+                encode = getattr(self.dialect, "encode_with_thought", encode)
             encoding = encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
             self._encodings[key] = encoding
         return encoding
