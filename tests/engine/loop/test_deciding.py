@@ -9,7 +9,7 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, RunResult, ScriptedModel, tool
-from treadle._engine.loop.deciding import ours_part, tool_meant
+from treadle._engine.loop.deciding import meant_part, ours_part, tool_meant
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ConfigError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import ReplyConstrained, ThinkDone, ThinkFailed
@@ -229,6 +229,30 @@ def test_after_a_thought_it_goes_on_without():
     assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
     assert ["thought" in str(request.format) for request in model.requests] == [False, True, False]
     assert "A sum of two numbers." in str(model.requests[2].messages), "it sees what it thought"
+
+
+@pytest.mark.parametrize(("sure", "asked"), [(0.5, 2), (0.2, 3)])
+def test_before_a_call_of_a_tool_that_it_hardly_wanted_it_thinks(sure: float, asked: int):
+    thinking = [says(THOUGHT + ADD[1:])] if asked == 3 else []
+    script = [says(ADD, add=sure, weather=0.9 - sure), *thinking, says(FINAL, final=0.9)]
+    model = ScriptedModel(script, profile=PROFILE)
+    result, events = run(model, (add, delete))
+    assert [step.tool for step in result.steps] == ["add"]
+    assert len(model.requests) == asked
+    failed = [event.error for event in events if isinstance(event, ThinkFailed)]
+    assert failed == ([] if asked == 2 else ["add is 20% of what the model wanted to call"])
+
+
+def test_with_a_single_tool_there_is_nothing_to_think_about():
+    model = ScriptedModel([says(ADD, add=0.2, sum=0.7), says(FINAL, final=0.9)], profile=PROFILE)
+    assert run(model)[0].answer == "It is 3."
+
+
+def test_names_that_several_tools_begin_with_mean_each_of_them():
+    tools = [ToolSchema(name, "", {}) for name in ("math_area", "math_factors", "weather")]
+    options = {"math": 0.6, "rain": 0.2, "final": 0.2}
+    assert meant_part(options, tools, "math_area") == pytest.approx(0.75)
+    assert meant_part(options, tools, "weather") == 0
 
 
 def test_a_reply_that_was_broken_off_before_a_thought_is_asked_for_again():

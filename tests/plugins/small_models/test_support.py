@@ -10,7 +10,7 @@ from kit import add, echo, fail, go
 from plugins.probe import Probe
 from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel
-from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
+from treadle._plugins.small_models.support import call_wanted, prompt, require_other_tool, source_texts
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, UserMessage
 
@@ -41,14 +41,14 @@ def test_values_come_from_the_user_and_the_tools_not_from_the_model():
 
 
 @pytest.mark.parametrize(("tools", "harmless"), [((echo, add), True), ((echo, fail), False)])
-def test_harmless_is_when_every_tool_on_offer_can_be_run_again(tools: Any, harmless: bool):
-    seen: list[bool] = []
+def test_a_call_is_made_when_every_tool_can_be_run_again_and_else_a_thought(tools: Any, harmless: bool):
+    seen: list[ReplyConstrained] = []
 
     async def look(run: Any) -> None:
-        seen.append(all_harmless(run))
+        seen.append(call_wanted(run, "probe"))
 
     run(look, tools=tools)
-    assert seen == [harmless]
+    assert seen == [ReplyConstrained("probe", must_act=harmless, think=not harmless)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_harmless_is_when_every_tool_on_offer_can_be_run_again(tools: Any, harml
     [
         ((echo, add), {}, [ReplyConstrained("probe", True, ("echo",))]),
         ((echo, add), {"tiny": True}, [ReplyConstrained("probe", False, ("echo",))]),
-        ((echo, fail), {}, [ReplyConstrained("probe", False, ("echo",))]),
+        ((echo, fail), {}, [ReplyConstrained("probe", False, ("echo",), think=True)]),
         ((echo,), {}, []),
     ],
     ids=["harmless", "tiny", "harmful", "the only tool"],

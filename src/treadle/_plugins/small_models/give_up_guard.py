@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.support import all_harmless, prompt
-from treadle._types.events import ReplyConstrained
+from treadle._plugins.small_models.support import call_wanted, prompt
 from treadle._types.messages import UserMessage
 
 LOOK_AGAIN = (
@@ -18,6 +17,7 @@ class GiveUpGuard(Plugin):
     """Small models give up after one result or one error. Acts only in dialects in which a model says that it failed.
 
     When no tool on offer can do harm, the next reply has to be a call: a model that has given up once repeats itself.
+    Otherwise it has to think first.
     """
 
     name = "give_up_guard"
@@ -30,5 +30,5 @@ class GiveUpGuard(Plugin):
         )
         if not gave_up or not state.tools or state.answer_only or self.name in state.constrained_by:
             return answer
-        await run.emit(ReplyConstrained(self.name, all_harmless(run)))
+        await run.emit(call_wanted(run, self.name))
         return UserMessage(prompt(run, "give_up", LOOK_AGAIN), kind="note")

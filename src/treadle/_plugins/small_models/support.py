@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from treadle._engine.context import RunContext
 from treadle._tools.base import HARMLESS
@@ -58,11 +58,14 @@ async def require_other_tool(run: RunContext, component: str, refused: str) -> N
     if not offered - barred:
         barred = {refused}
     if len(offered) > 1:
-        must_act = all_harmless(run) and not run.model.profile.tiny
-        await run.emit(ReplyConstrained(component, must_act, tuple(sorted(barred))))
+        await run.emit(call_wanted(run, component, barred, not run.model.profile.tiny))
 
 
-def all_harmless(run: RunContext) -> bool:
-    """Whether the model may be made to call a tool, whichever of those on offer it takes."""
+def call_wanted(
+    run: RunContext, component: str, barred: Iterable[str] = (), may_force: bool = True
+) -> ReplyConstrained:
+    """What the next reply is held to: a call. A model that may not be made to call any tool, because one of those on
+    offer could change something, thinks first."""
     offered = [run.tool(schema.name) for schema in run.state.tools]
-    return all(tool is not None and tool.effect in HARMLESS for tool in offered)
+    harmless = all(tool is not None and tool.effect in HARMLESS for tool in offered)
+    return ReplyConstrained(component, harmless and may_force, tuple(sorted(barred)), think=not harmless)

@@ -10,10 +10,10 @@ from treadle._engine.context import RunContext
 from treadle._engine.loop.deciding import COMPONENT as DECISION
 from treadle._engine.plugin import Plugin
 from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, told_in_words, unsourced_number
-from treadle._plugins.small_models.support import all_harmless, prompt, require_other_tool, source_texts
+from treadle._plugins.small_models.support import call_wanted, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
-from treadle._types.events import MessageRetracted, Noted, ReplyConstrained
+from treadle._types.events import MessageRetracted, Noted
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.state import RunState
 
@@ -69,7 +69,7 @@ class UnsourcedValueGuard(Plugin):
             return answer
         # Not with the tool that was refused just now.
         refused = {step.tool for step in last_round(state) if step.error == "rejected"} if state.steps else set[str]()
-        constraint = ReplyConstrained(self.name, all_harmless(run), tuple(sorted(refused)))
+        constraint = call_wanted(run, self.name, refused)
         await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
         return UserMessage(objection, kind="note")
 
