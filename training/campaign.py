@@ -153,15 +153,18 @@ def table(out: Path) -> str:
 
 
 def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
-    """The figures and logs in one file; adapters that have not been collected yet, the best first, as many as fit into
-    that number of files: one that is too large for a file is in pieces with their hashes."""
+    """The figures and logs in one file; adapters that have not been collected yet, the best first (until that is known,
+    the mean), as many as fit into that number of files: one that is too large for a file is in pieces with hashes."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / f"{out.name}-figures.tar.gz", "w:gz") as archive:
         for path in sorted([*out.glob("*.json"), *out.glob("*.log")]):
             archive.add(path, path.name)
     ranked = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
     order = {name: place for place, (name, _) in enumerate(ranked)}
-    for path in sorted(out.glob("*.gguf"), key=lambda path: (order.get(path.stem, len(order)), path.stem)):
+    first = sorted(
+        out.glob("*.gguf"), key=lambda path: (order.get(path.stem, len(order)), path.stem[-4:] != "mean", path.stem)
+    )
+    for path in first:
         mark = out / "packed" / f"{path.stem}.collected"
         if mark.is_file() and not again:
             continue
