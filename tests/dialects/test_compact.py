@@ -8,7 +8,8 @@ import jsonschema_rs
 
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.compact import CompactDialect
-from treadle._types.messages import ToolCall, ToolMessage, UserMessage
+from treadle._dialects.registry import show_assistant
+from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import ADAPTER_FORMAT, Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -79,6 +80,14 @@ def test_a_thought_stands_before_the_action_where_there_is_one():
     assert DIALECT.write(Decision(calls=thinking.calls)).startswith('{"action":')
     answer = Decision("Asked was the price.", answer="20 euros.")
     assert DIALECT.decode(Reply(DIALECT.write(answer)), [PRICE]).thought == "Asked was the price."
+
+
+def test_the_thoughts_of_other_models_are_left_out():
+    text, calls = '{"thought": "Hm.", "action": "price", "args": {"n": 1}}', (ToolCall("1", "price", {"n": 1}),)
+    assert show_assistant(AssistantMessage(text, calls, dialect="schema"), DIALECT).text == (
+        '{"action":"price","args":{"n":1}}'
+    )
+    assert show_assistant(AssistantMessage(text, calls, dialect="compact"), DIALECT).text == text
 
 
 def test_the_constraint_leaves_a_thought_to_the_model():
