@@ -162,7 +162,8 @@ def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
     ranked = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
     order = {name: place for place, (name, _) in enumerate(ranked)}
     first = sorted(
-        out.glob("*.gguf"), key=lambda path: (order.get(path.stem, len(order)), path.stem[-4:] != "mean", path.stem)
+        out.glob("*.gguf"),
+        key=lambda path: (order.get(path.stem, len(order)), not path.stem.endswith("mean"), path.stem),
     )
     for path in first:
         mark = out / "packed" / f"{path.stem}.collected"

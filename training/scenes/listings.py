@@ -10,8 +10,8 @@ import random
 from typing import NamedTuple
 
 from training.scenario import Act, Say, Scenario, Step
-from training.worlds.listings import Column, Row, Table, shown, table
-from training.worlds.tools import Facts
+from training.worlds.listings import Column, Row, Table, table
+from training.worlds.tools import Facts, shown
 
 SIDE_BY_SIDE = 5
 """Up to how many rows a thought names all of them."""

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from training.worlds import words as w
+from training.worlds.tools import shown
 from treadle import Tool, ToolError
 
 FILE = Path(__file__).with_name("listings.json")
@@ -69,10 +70,6 @@ class Listing(msgspec.Struct, forbid_unknown_fields=True):
 @cache
 def listings() -> list[Listing]:
     return msgspec.json.decode(FILE.read_bytes(), type=list[Listing])
-
-
-def shown(value: Value) -> str:
-    return value if isinstance(value, str) else w.number(value)
 
 
 class Table(NamedTuple):
@@ -134,7 +131,7 @@ class Table(NamedTuple):
             text = json.dumps({self.name(row): {key: row[key] for key in others} for row in rows}, ensure_ascii=False)
         elif form == "lines":
             units = {column.key: column.unit for column in self.listing.columns}
-            parts = [[f"{key} {shown(row[key])} {units[key]}".strip() for key in others] for row in rows]
+            parts = [[f"{key} {shown(row[key], units[key])}" for key in others] for row in rows]
             text = "\n".join(f"{self.name(row)}: {', '.join(part)}" for row, part in zip(rows, parts, strict=True))
         if 0 < len(text) < LONGEST:
             return text

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from treadle._dialects.base import Decision
+from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import answer_probability, is_answer
@@ -73,7 +74,7 @@ def answer_from(run: Execution) -> float | None:
     A model is never made to call a tool that may change something: where there is one, it is asked to think instead. A
     dialect that cannot do that has its replies written to the end.
     """
-    return _threshold(run) if _can_think(run) or all(_is_harmless(run, schema) for schema in run.state.tools) else None
+    return _threshold(run) if _can_think(run) or all_harmless(run.context) else None
 
 
 async def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
@@ -83,7 +84,7 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
     answers = decision is not None and not decision.calls
-    harmless = all(_is_harmless(run, schema) for schema in state.tools)
+    harmless = all_harmless(run.context)
     if answers and not harmless and not _can_think(run):  # it would not be made to call any
         return None
     answer = answer_probability(reply.options)
@@ -225,6 +226,7 @@ def _alike(start: str, word: str) -> bool:
     return shared == len(start) or (shared > _SHORTEST and shared >= _SAME_STEM * max(len(start), len(word)))
 
 
-def _is_harmless(run: Execution, schema: ToolSchema) -> bool:
-    tool = run.context.tool(schema.name)
-    return tool is not None and tool.effect in HARMLESS
+def all_harmless(run: RunContext) -> bool:
+    """Whether the model may be made to call a tool, whichever of those on offer it takes."""
+    offered = [run.tool(schema.name) for schema in run.state.tools]
+    return all(tool is not None and tool.effect in HARMLESS for tool in offered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from treadle._engine.context import RunContext
-from treadle._tools.base import HARMLESS
+from treadle._engine.loop.deciding import all_harmless
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 
@@ -66,6 +66,5 @@ def call_wanted(
 ) -> ReplyConstrained:
     """What the next reply is held to: a call. A model that may not be made to call any tool, because one of those on
     offer could change something, thinks first."""
-    offered = [run.tool(schema.name) for schema in run.state.tools]
-    harmless = all(tool is not None and tool.effect in HARMLESS for tool in offered)
+    harmless = all_harmless(run)
     return ReplyConstrained(component, harmless and may_force, tuple(sorted(barred)), think=not harmless)
