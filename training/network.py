@@ -125,20 +125,21 @@ class Network:
         texts = adapter_file.described(self.weights.architecture, name, notes)
         adapter_file.write(path, AdapterFile(texts, float(ALPHA), tensors))
 
-    def generate_in_parts(self, jobs: list[Job], limit: int) -> list[Written]:
+    def generate_in_parts(self, jobs: list[Job], limit: int, temperature: float = 0.0) -> list[Written]:
         """The same in smaller batches where memory is short: a training beside it takes what it needs."""
         try:
-            return self.generate(jobs, limit)
+            return self.generate(jobs, limit, temperature)
         except torch.OutOfMemoryError:
             if len(jobs) == 1:
                 raise
         torch.cuda.empty_cache()
         half = len(jobs) // 2
-        return self.generate_in_parts(jobs[:half], limit) + self.generate_in_parts(jobs[half:], limit)
+        first, second = (self.generate_in_parts(part, limit, temperature) for part in (jobs[:half], jobs[half:]))
+        return first + second
 
     @torch.inference_mode()
-    def generate(self, jobs: list[Job], limit: int) -> list[Written]:
-        """Greedy, each under its grammar."""
+    def generate(self, jobs: list[Job], limit: int, temperature: float = 0.0) -> list[Written]:
+        """Each under its grammar; without a temperature greedy."""
         encoded = [self.encode(job.prompt) for job in jobs]
         count, width = len(encoded), max(map(len, encoded))
         ids = torch.full((count, width), self.end)
@@ -159,7 +160,7 @@ class Network:
         for _ in range(limit):
             logits = self.model.lm_head(state.last_hidden_state[:, -1]).float()
             self._read_options(jobs, output, logits, options)
-            chosen, certain = self._choose(logits, matchers, done, bits)
+            chosen, certain = self._choose(logits, matchers, done, bits, temperature)
             for index, (token, probability) in enumerate(zip(chosen.tolist(), certain.tolist(), strict=True)):
                 if done[index]:
                     continue
@@ -210,9 +211,9 @@ class Network:
         return matcher
 
     def _choose(
-        self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any
+        self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any, temperature: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The most probable tokens that are permitted, and their probabilities among these."""
+        """The most probable tokens that are permitted, or others by chance, and their probabilities among these."""
         live = [(matcher, index) for index, matcher in enumerate(matchers) if matcher is not None and not done[index]]
         if live:
             bits[:] = -1
@@ -223,8 +224,9 @@ class Network:
             packed = torch.from_numpy(bits).to(DEVICE)
             allowed = ((packed.unsqueeze(-1) >> self._bits) & 1).bool().view(len(done), -1)[:, : self.vocabulary]
             logits = logits.masked_fill(~allowed, float("-inf"))
-        best, chosen = logits.max(-1)
-        return chosen, (best - logits.logsumexp(-1)).exp()
+        probabilities = (logits / (temperature or 1.0)).softmax(-1)
+        chosen = torch.multinomial(probabilities, 1)[:, 0] if temperature else logits.argmax(-1)
+        return chosen, probabilities.gather(1, chosen[:, None])[:, 0]
 
 
 def _projection(key: str) -> str:

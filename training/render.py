@@ -68,9 +68,9 @@ def written(step: Step) -> str:
     """A step as the model writes it: in the dialect's form, with the blanks that the constraint engine demands."""
     match step:
         case Act():
-            decision = Decision(step.thought, (ToolCall("", step.tool, step.args),))
+            decision = Decision(calls=(ToolCall("", step.tool, step.args),))
         case Say():
-            decision = Decision(step.thought, answer=step.text, task_successful=step.successful)
+            decision = Decision(answer=step.text, task_successful=step.successful)
         case Leave():
             decision = Decision(answer="", own_words=True)
     return spaced(DIALECT.write(decision))

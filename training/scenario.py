@@ -21,8 +21,6 @@ class Act(NamedTuple):
     args: dict[str, Any]
     trained: bool = True
     """Whether to learn it. Mistakes that are to be recovered from are shown, not learnt."""
-    thought: str = ""
-    """What stands before it, where it needs thought."""
 
 
 class Say(NamedTuple):
@@ -31,7 +29,6 @@ class Say(NamedTuple):
     text: str
     successful: bool = True
     trained: bool = True
-    thought: str = ""
 
 
 class Leave(NamedTuple):

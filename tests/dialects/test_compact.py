@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-import jsonschema_rs
-
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.compact import CompactDialect
 from treadle._dialects.registry import show_assistant
@@ -73,30 +71,9 @@ def test_the_prompt_is_short():
     assert len(DIALECT.system("", [], Prompts())) < 400
 
 
-def test_a_thought_stands_before_the_action_where_there_is_one():
-    thinking = Decision("Small lamps only.", (ToolCall("1", "price", {"thing": "a lamp"}),))
-    assert DIALECT.write(thinking).startswith('{"thought":"Small lamps only.","action":"price"')
-    assert DIALECT.decode(Reply(DIALECT.write(thinking)), [PRICE]).thought == "Small lamps only."
-    assert DIALECT.write(Decision(calls=thinking.calls)).startswith('{"action":')
-    answer = Decision("Asked was the price.", answer="20 euros.")
-    assert DIALECT.decode(Reply(DIALECT.write(answer)), [PRICE]).thought == "Asked was the price."
-
-
 def test_the_thoughts_of_other_models_are_left_out():
     text, calls = '{"thought": "Hm.", "action": "price", "args": {"n": 1}}', (ToolCall("1", "price", {"n": 1}),)
     assert show_assistant(AssistantMessage(text, calls, dialect="schema"), DIALECT).text == (
         '{"action":"price","args":{"n":1}}'
     )
     assert show_assistant(AssistantMessage(text, calls, dialect="compact"), DIALECT).text == text
-
-
-def test_the_constraint_leaves_a_thought_to_the_model():
-    schema = DIALECT.encode((PRICE,), Profile(grammar=True)).format.schema
-    permitted = jsonschema_rs.validator_for(schema).is_valid
-    call = {"action": "price", "args": {"thing": "a lamp"}}
-    final = {"action": "final_answer", "final_answer": "20 euros.", "task_successful": True}
-    for reply in (call, final):
-        assert permitted(reply)
-        assert permitted({"thought": "Small lamps only.", **reply})
-    assert permitted({"action": "no_tool"})
-    assert not permitted({"thought": "Known.", "action": "no_tool"}), "its words are those of the base model"

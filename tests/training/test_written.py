@@ -7,7 +7,6 @@ import json
 import random
 from pathlib import Path
 
-import msgspec
 import pytest
 from training.render import render
 from training.scenario import Act, Say, Scenario
@@ -54,22 +53,6 @@ def test_a_number_that_nobody_said_is_found():
     assert checker.made_up("It weighs 49 kg.", "weight: 48.7") == []
     assert checker.made_up("It costs 1,250.50 EUR.", "cost 1250.50") == []
     assert checker.made_up("It weighs 51 kg.", "weight: 48.5") == ["51"]
-
-
-def test_thoughts_stand_before_their_steps_and_know_nothing_of_later_ones():
-    lookup = written.Described("find", "Finds a lamp.", {"type": "object", "properties": {"name": {"type": "string"}}})
-    call = written.Call("find", {"name": "moon"}, "L-204, 30 EUR", thought="The moon lamp, by its name.")
-    task = written.Task("choose", ["The moon lamp?", "moon lamp"], [call], "It costs 30 EUR.", thought="L-204 is it.")
-    world = written.World("lamps", [lookup], [task])
-    assert list(checker.of_thoughts(world, task)) == []
-    script = written.scenario(random.Random(1), world, task, plain=True).script
-    assert [step.thought for step in script] == ["The moon lamp, by its name.", "L-204 is it."]
-    conversation = asyncio.run(checker.played(world, task))[0]
-    assert conversation is not None
-    assert conversation.turns[0].reply.startswith('{"thought": "The moon lamp, by its name.", "action": "find"')
-    assert "The moon lamp, by its name." in conversation.turns[1].prompt
-    early = msgspec.structs.replace(task, steps=[msgspec.structs.replace(call, thought="L-204 costs what?")])
-    assert list(checker.of_thoughts(world, early)) == ["204 is not known yet: 'L-204 costs what?'"]
 
 
 def test_ids_get_other_digits_that_are_the_same_in_every_form():

@@ -40,8 +40,6 @@ class Call(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     fails: str = ""
     slip: bool = False
     """A mistake: shown with what follows from it, not learnt."""
-    thought: str = ""
-    """What a careful assistant thinks before it, where there is something to think about."""
 
 
 class Task(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,8 +48,6 @@ class Task(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     steps: list[Call]
     answer: str
     unsuccessful: bool = False
-    thought: str = ""
-    """Before the answer."""
 
 
 class Described(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -150,12 +146,12 @@ def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
     for step in task.steps:
         if step.call == CALCULATOR and calculator is not None:
             args = {calculator.parameter: step.args["expression"]}
-            steps.append(Act(calculator.name, args, not step.slip, step.thought))
+            steps.append(Act(calculator.name, args, not step.slip))
         else:
-            steps.append(Act(step.call, step.args, not step.slip, step.thought))
+            steps.append(Act(step.call, step.args, not step.slip))
     if task.kind == "none":
         return [Leave(task.answer)]
-    return [*steps, Say(task.answer, not task.unsuccessful and task.kind != "unable", thought=task.thought)]
+    return [*steps, Say(task.answer, not task.unsuccessful and task.kind != "unable")]
 
 
 def scenario(r: random.Random, world: World, task: Task, others: Sequence[World] = (), plain: bool = False) -> Scenario:

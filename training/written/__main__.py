@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema_rs
-import msgspec
 
 from training.render import Conversation, render
 from training.worlds.tools import Facts
@@ -19,9 +18,6 @@ from training.written import CALCULATOR, Task, World, read, scenario
 
 NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*")
 LEAST_TASKS = 10
-LONGEST_THOUGHT = 30
-"""Words."""
-LONG_NUMBER = re.compile(r"\d{3,}")
 
 
 def _plain(number: str) -> float | None:
@@ -72,22 +68,6 @@ def of_task(world: World, task: Task) -> Iterator[str]:
                 yield f"{step.call}: neither `gives` nor `fails`"
 
 
-def of_thoughts(world: World, task: Task) -> Iterator[str]:
-    """A thought that knows what only comes later would teach to make things up."""
-    known = msgspec.json.encode((world.tools, task.ask)).decode()
-    thoughts = [*((step.thought, step.slip) for step in task.steps), (task.thought, task.kind == "none")]
-    for place, (thought, unwanted) in enumerate(thoughts):
-        if thought and unwanted:
-            yield f"no thought is wanted before a slip or the base model's own words: {thought!r}"
-        if len(thought.split()) > LONGEST_THOUGHT:
-            yield f"over {LONGEST_THOUGHT} words: {thought!r}"
-        for number in LONG_NUMBER.findall(thought):
-            if number.lstrip("0") not in known:
-                yield f"{number} is not known yet: {thought!r}"
-        if place < len(task.steps):
-            known += msgspec.json.encode(task.steps[place]).decode()
-
-
 async def played(world: World, task: Task) -> tuple[Conversation | None, list[str]]:
     r = random.Random(1)
     conversation = await render(r, Facts(r), scenario(r, world, task, plain=True), "", 0)
@@ -115,7 +95,7 @@ async def check(path: Path) -> list[str]:
     if len(world.tasks) < LEAST_TASKS:
         found.append(f"only {len(world.tasks)} tasks")
     for number, task in enumerate(world.tasks, 1):
-        problems = [*of_task(world, task), *of_thoughts(world, task)]
+        problems = list(of_task(world, task))
         if not problems and not found:
             _, problems = await played(world, task)
         found += [f"task {number} ({task.kind}, {task.ask[0][:50]!r}): {problem}" for problem in problems]

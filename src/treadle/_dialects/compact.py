@@ -20,7 +20,7 @@ from treadle._dialects.reading.extract import strict
 from treadle._dialects.reading.reply import by_name
 from treadle._dialects.schema import SchemaDialect
 from treadle._dialects.text import encode_json, labelled, observation
-from treadle._types.messages import AssistantMessage, Message, ToolMessage
+from treadle._types.messages import Message, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -33,7 +33,7 @@ class CompactDialect(SchemaDialect, frozen=True):
     prompt: ClassVar[str] = COMPACT
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = ()
-    has_thought: ClassVar[bool | None] = None
+    has_thought: ClassVar[bool] = False
 
     def alternatives(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool
@@ -63,10 +63,6 @@ class CompactDialect(SchemaDialect, frozen=True):
 
     def write(self, decision: Decision) -> str:
         return encode_json({"action": NO_TOOL}) if decision.own_words else super().write(decision)
-
-    def assistant(self, message: AssistantMessage, decision: Decision | None = None) -> AssistantMessage:
-        """A thought in another dialect is another model's: no adapter has learnt to read such ones."""
-        return super().assistant(message, decision and msgspec.structs.replace(decision, thought=""))
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
         if strict(reply.text) == {"action": NO_TOOL} and NO_TOOL not in by_name(tools):

@@ -17,10 +17,9 @@ Schema = dict[str, Any]
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def record(optional: Sequence[str] = (), /, **properties: Schema) -> Schema:
-    """An object with exactly these keys, in this order; those in `optional` may be left out."""
-    required = [key for key in properties if key not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def record(**properties: Schema) -> Schema:
+    """An object with exactly these keys, in this order."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 STRING: Schema = {"type": "string"}

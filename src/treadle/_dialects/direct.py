@@ -23,7 +23,7 @@ class DirectDialect(SchemaDialect, frozen=True):
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = DIRECT_EXAMPLES
     frame: ClassVar[ResultFrame] = SHORT_FRAME
-    has_thought: ClassVar[bool | None] = False
+    has_thought: ClassVar[bool] = False
 
     def encode_with_thought(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False

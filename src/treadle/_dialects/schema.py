@@ -27,8 +27,8 @@ class SchemaDialect(TextDialect, frozen=True):
     name: ClassVar[str] = "schema"
     prompt: ClassVar[str] = SCHEMA
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
-    has_thought: ClassVar[bool | None] = True
-    """Whether a thought stands before the action; None: where the model writes one."""
+    has_thought: ClassVar[bool] = True
+    """Whether a thought stands before the action."""
 
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
@@ -43,19 +43,15 @@ class SchemaDialect(TextDialect, frozen=True):
     ) -> Alternatives:
         """The objects that a reply may be."""
         replies = Alternatives()
-        thought = {} if self.has_thought is False else {"thought": text_for(profile)}
-        optional = ("thought",) if self.has_thought is None else ()
+        thought = {"thought": text_for(profile)} if self.has_thought else {}
         for tool in () if must_answer else tools:
-            args = replies.parameters(tool)
-            replies.add(record(optional, **thought, action=const(tool.name), args=args))
+            replies.add(record(**thought, action=const(tool.name), args=replies.parameters(tool)))
         if not must_act or not tools:
-            answer = {"action": const(FINAL), FINAL: STRING, "task_successful": BOOLEAN}
-            replies.add(record(optional, **thought, **answer))
+            replies.add(record(**thought, action=const(FINAL), final_answer=STRING, task_successful=BOOLEAN))
         return replies
 
     def write(self, decision: Decision) -> str:
-        written = bool(decision.thought) if self.has_thought is None else self.has_thought
-        thought = {"thought": decision.thought} if written else {}
+        thought = {"thought": decision.thought} if self.has_thought else {}
         steps: list[dict[str, Any]] = [{**thought, "action": call.name, "args": call.args} for call in decision.calls]
         final = {
             **thought,
