@@ -291,7 +291,9 @@ def evaluate_base(network: Network, options: argparse.Namespace) -> None:
     for tag, dialect, facts in PLAIN:
         if options.ways and tag not in ways:
             continue
-        report(f"base_{tag}_own", asyncio.run(own_sets(network, dialect, most=options.tasks, **facts)), options.out)
+        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST)):
+            found = asyncio.run(own_sets(network, dialect, sets, most=options.tasks, **facts))
+            report(f"base_{tag}_{name}", found, options.out)
         if rows:
             report(f"base_{tag}_dev", asyncio.run(leaderboard(network, rows, dialect, **facts)), options.out)
 

@@ -6,13 +6,14 @@ A script says what is right there. A model that was trained on scripts alone nev
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from training.mistakes import agrees, step_of
 from training.render import Conversation
-from training.scenario import Act, Step
+from training.scenario import Act, Say, Step
 
 
 class Place(NamedTuple):
@@ -40,26 +41,47 @@ def pair(r: random.Random, place: Place, said: Sequence[str]) -> Pair | None:
     target = step_of(place.reply)
     if target is None:
         return None
-    read = [(text, step_of(text)) for text in said]
-    wrong = Counter(text for text, step in read if step is None or _is_wrong(step, target))
+    read = [(text, is_right(step_of(text), target)) for text in said]
+    wrong = Counter(text for text, fits in read if fits is False)
     if not wrong:
         return None
-    right = [text for text, step in read if agrees(step, target)]
+    right = [text for text, fits in read if fits]
     most = max(wrong.values())
     chosen = r.choice([text for text, count in wrong.items() if count == most])
     return Pair(place.kind, place.prompt, r.choice(right) if right else place.reply, chosen)
 
 
-def _is_wrong(said: Step, target: Step) -> bool:
-    """An argument in other words may be as good: whether it is, nobody can tell here."""
+def is_right(said: Step | None, target: Step) -> bool | None:
+    """None: nobody can tell here."""
+    if isinstance(said, Say) and isinstance(target, Say) and agrees(said, target):
+        return _same_names(said.text, target.text)
     if agrees(said, target):
-        return False
+        return True
     if isinstance(said, Act) and isinstance(target, Act) and said.tool == target.tool:
-        return not _only_other_words(said.args, target.args)
-    return True
+        return None if _only_other_words(said.args, target.args) else False
+    return False
+
+
+def _same_names(said: str, target: str) -> bool | None:
+    """Whether an answer names what it should. With a name too many or too few it may be right in other words; one in
+    place of another is not."""
+    missing, added = _names(target) - _words(said), _names(said) - _words(target)
+    if not missing:
+        return None if added else True
+    return False if added else None
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+def _names(text: str) -> set[str]:
+    """Words with a capital letter that do not begin a sentence."""
+    return set(re.findall(r"(?<=[^.!?:\s] )[\"'(]*([A-Z]\w+)", text))
 
 
 def _only_other_words(said: dict[str, Any], target: dict[str, Any]) -> bool:
+    """An argument in other words may be as good."""
     other = [key for key in said.keys() | target.keys() if said.get(key) != target.get(key)]
     return all(
         isinstance(said.get(key), str) and isinstance(target.get(key), str) and " " in said[key] and " " in target[key]

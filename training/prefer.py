@@ -29,7 +29,7 @@ from treadle._types.profile import ADAPTER_FORMAT
 RATE, BETA, LIKELIHOOD = 5e-5, 0.1, 0.5
 """`BETA`: how strongly it is held to what it was. `LIKELIHOOD`: the weight of the right reply's own likelihood."""
 TRIES, TEMPERATURE, LONGEST_SAID = 4, 1.0, 120
-AT_ONCE = 640
+AT_ONCE = 1536
 """Replies that are written side by side."""
 
 

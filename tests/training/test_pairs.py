@@ -55,3 +55,12 @@ def test_an_answer_is_judged_by_its_numbers():
     assert pair(place, written(Say("30 EUR it is."))) is None
     assert pair(place, written(Say("It costs 20 EUR."))) is not None
     assert pair(place, written(Say("It costs 30 EUR.", successful=False))) is not None
+
+
+def test_an_answer_that_names_another_thing_is_wrong():
+    place = Place("choose", "The cheapest tour?", written(Say("The cheapest tour is Seeds on the Move.")))
+    right = written(Say("Seeds on the Move is the cheapest tour."))
+    wrong = written(Say("The cheapest tour is Orchids Close Up."))
+    assert pair(place, right) is None
+    assert pair(place, right, wrong) == Pair("choose", "The cheapest tour?", right, wrong)
+    assert pairs.is_right(Say("It is Seeds."), Say("It is Seeds on the Move.")) is None, "in other words"
