@@ -180,7 +180,8 @@ def measurements() -> dict[str, str]:
     """The programs under benchmarks/ by name, with the first line of what each says about itself."""
     folder = ROOT / "benchmarks"
     found: dict[str, str] = {}
-    for path in sorted([*folder.glob("*.py"), *folder.glob("local_study/study.py")]):
+    studies = [folder / "local_study" / f"{name}.py" for name in ("leaderboard", "study")]
+    for path in sorted([*folder.glob("*.py"), *studies]):
         tree = ast.parse(path.read_text("utf-8"))
         if "__main__" in path.read_text("utf-8") and (text := ast.get_docstring(tree)):
             found[path.relative_to(folder).with_suffix("").as_posix()] = text.partition("\n")[0]

@@ -49,15 +49,17 @@ def in_turn(rows: list[bfcl.Row]) -> list[bfcl.Row]:
     return [of[index] for index in range(longest) for of in by.values() if index < len(of)]
 
 
-async def asked(model: Any, row: bfcl.Row, **settings: Any) -> dict[str, Any]:
+async def asked(model: Any, row: bfcl.Row, *, limit: float = 300, **settings: Any) -> dict[str, Any]:
     """The first decision of a model about a row, and whether it is accepted."""
     calls: list[tuple[str, dict[str, Any]]] = []
-    system = {"system": row.system} if row.system else {}
+    chosen = {"answer": "direct", "max_iterations": 4, "temperature": 0, **settings}
+    if row.system:
+        chosen["system"] = row.system
     begun = time.monotonic()
     try:
         tools = bfcl.tools_of(row, lambda name, args: calls.append((name, args)))
-        agent = Agent(model, tools=tools, answer="direct", max_iterations=4, **{"temperature": 0, **settings, **system})
-        answer = str((await asyncio.wait_for(agent.run(row.question), 300)).answer)
+        agent = Agent(model, tools=tools, **chosen)
+        answer = str((await asyncio.wait_for(agent.run(row.question), limit)).answer)
     except Exception as error:
         answer = f"!{type(error).__name__}: {error}"
     passed = bfcl.right(row, calls)

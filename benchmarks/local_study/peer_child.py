@@ -1,4 +1,5 @@
-"""Runs inside a peer's own environment: reads tasks from standard input, one a line, and reports their outcomes.
+"""Runs inside a peer's own environment: reads tasks, or rows of the leaderboard, from standard input, one a line, and
+reports their outcomes.
 
     python peer_child.py smolagents qwen2.5-coder-0.5b http://127.0.0.1:8080 "instructions"
 
@@ -17,10 +18,13 @@ from typing import Any
 
 import msgspec
 from peer_kit import Case
-from rows import Outcome, recorded
+from rows import FIRST_STEPS, Outcome, recorded
 from worlds import TOOLS
 
+from training import bfcl
+from treadle._evals.checks import RecordedCall
 from treadle._evals.tasks import Task, task_set
+from treadle._tools.base import Tool
 
 
 def usage_of(body: Any) -> tuple[int, int, int] | None:
@@ -30,6 +34,19 @@ def usage_of(body: Any) -> tuple[int, int, int] | None:
         return None
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens", body.get("timings", {}).get("cache_n", 0))
     return usage["prompt_tokens"], cached, usage["completion_tokens"]
+
+
+def functions_of(row: bfcl.Row, on_call: Callable[[RecordedCall], None]) -> list[Tool]:
+    """The functions of a row as tools that report their calls and do nothing else."""
+
+    def reporting(tool: Tool) -> Tool:
+        def execute(**args: Any) -> str:
+            on_call(RecordedCall(tool.name, args))
+            return "done"
+
+        return tool.replace(execute=execute)
+
+    return [reporting(tool) for tool in bfcl.tools_of(row)]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -50,10 +67,14 @@ def main(arguments: Sequence[str]) -> None:
     peer = importlib.import_module(f"peer_{who}")
     send(ready=True)
     for line in sys.stdin.buffer:
-        task = msgspec.json.decode(line, type=Task)
-        tools = task_set("study", [task], TOOLS).make_tools(task)
-        recording = [recorded(tool, lambda call: send(call=call)) for tool in tools]
-        case = Case(model, f"{address}/v1", instructions, task.question, recording, on_response)
+        task = msgspec.json.decode(line, type=Task | bfcl.Row)
+        if isinstance(task, Task):
+            tools = task_set("study", [task], TOOLS).make_tools(task)
+            recording = [recorded(tool, lambda call: send(call=call)) for tool in tools]
+            case = Case(model, f"{address}/v1", instructions, task.question, recording, on_response)
+        else:
+            tools = functions_of(task, lambda call: send(call=call))
+            case = Case(model, f"{address}/v1", task.system, task.question, tools, on_response, FIRST_STEPS, True)
         send(done=_attempt(peer.answer, case))
 
 

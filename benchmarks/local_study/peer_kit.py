@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Struct
+from rows import MAX_STEPS
 
 from treadle._tools.base import Tool
 from treadle._types.errors import ToolError
@@ -22,6 +23,9 @@ class Case(Struct, frozen=True):
     tools: list[Tool]
     on_response: Callable[[Any], None]
     """Give it the body of every reply of the server, for the count of tokens."""
+    steps: int = MAX_STEPS
+    schemas: bool = False
+    """The tools are given by their JSON schemas, which may be of any shape, and not as annotated functions."""
 
 
 def typed(tool: Tool, raises: type[Exception]) -> Callable[..., Any]:

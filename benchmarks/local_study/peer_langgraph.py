@@ -10,7 +10,7 @@ from langchain_core.tools import StructuredTool, ToolException
 from langchain_openai import ChatOpenAI
 from langgraph.errors import GraphRecursionError
 from peer_kit import Case, typed
-from rows import MAX_STEPS, MAX_TOKENS
+from rows import MAX_TOKENS
 
 
 async def answer(case: Case) -> tuple[str, str]:
@@ -28,7 +28,11 @@ async def answer(case: Case) -> tuple[str, str]:
     )
     tools = [
         StructuredTool.from_function(
-            typed(tool, ToolException), name=tool.name, description=tool.description, handle_tool_error=True
+            tool.execute if case.schemas else typed(tool, ToolException),
+            name=tool.name,
+            description=tool.description,
+            args_schema=tool.parameters if case.schemas else None,
+            handle_tool_error=True,
         )
         for tool in case.tools
     ]
@@ -36,7 +40,7 @@ async def answer(case: Case) -> tuple[str, str]:
     try:
         # A step is a node of the graph: one for the model, one for the tools.
         state = await agent.ainvoke(
-            {"messages": [{"role": "user", "content": case.question}]}, {"recursion_limit": 2 * MAX_STEPS + 1}
+            {"messages": [{"role": "user", "content": case.question}]}, {"recursion_limit": 2 * case.steps + 1}
         )
     except GraphRecursionError:
         return "", "max_steps"

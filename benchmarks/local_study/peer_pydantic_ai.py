@@ -11,7 +11,16 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
-from rows import MAX_STEPS, MAX_TOKENS
+from rows import MAX_TOKENS
+
+from treadle._tools.base import Tool as OurTool
+
+
+def _offered(tool: OurTool, case: Case) -> Tool:
+    if case.schemas:
+        return Tool.from_schema(tool.execute, tool.name, tool.description, dict(tool.parameters))
+    # As many retries as steps: with its default of one retry it would end runs that the others may continue.
+    return Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=case.steps)
 
 
 async def answer(case: Case) -> tuple[str, str]:
@@ -27,15 +36,11 @@ async def answer(case: Case) -> tuple[str, str]:
     agent = Agent(
         model,
         instructions=case.instructions or None,
-        # As many retries as steps: with its default of one retry it would end runs that the others may continue.
-        tools=[
-            Tool(typed(tool, ModelRetry), name=tool.name, description=tool.description, max_retries=MAX_STEPS)
-            for tool in case.tools
-        ],
+        tools=[_offered(tool, case) for tool in case.tools],
         model_settings=ModelSettings(temperature=0, max_tokens=MAX_TOKENS),
     )
     try:
-        result = await agent.run(case.question, usage_limits=UsageLimits(request_limit=MAX_STEPS))
+        result = await agent.run(case.question, usage_limits=UsageLimits(request_limit=case.steps))
     except UsageLimitExceeded:
         return "", "max_steps"
     return str(result.output), "answer"

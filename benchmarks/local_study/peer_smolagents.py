@@ -7,7 +7,7 @@ from typing import Any
 
 import openai
 from peer_kit import Case
-from rows import MAX_STEPS, MAX_TOKENS
+from rows import MAX_TOKENS
 from smolagents import LogLevel, OpenAIModel, Tool, ToolCallingAgent
 
 from treadle._tools.base import Tool as OurTool
@@ -19,15 +19,22 @@ class Offered(Tool):
     skip_forward_signature_validation = True
     output_type = "string"
 
-    def __init__(self, tool: OurTool) -> None:
-        self.name = tool.name
+    def __init__(self, tool: OurTool, schemas: bool) -> None:
+        self.name = tool.name.replace("-", "_")  # it takes identifiers alone
         self.description = tool.description
         self.inputs = {
-            name: {"type": schema["type"], "description": schema["description"]}
+            name: _whole(schema, name in tool.parameters.get("required", ()))
+            if schemas
+            else {"type": schema["type"], "description": schema["description"]}
             for name, schema in tool.parameters["properties"].items()
         }
         self.forward = tool.execute
         super().__init__()
+
+
+def _whole(schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    """A parameter of any shape, as smolagents says that it may be left out."""
+    return {"type": "any", "description": "", **schema} | ({} if required else {"nullable": True})
 
 
 async def answer(case: Case) -> tuple[str, str]:
@@ -48,10 +55,10 @@ async def answer(case: Case) -> tuple[str, str]:
         tool_choice="auto",
     )
     agent = ToolCallingAgent(
-        [Offered(tool) for tool in case.tools],
+        [Offered(tool, case.schemas) for tool in case.tools],
         model,
         instructions=case.instructions or None,
-        max_steps=MAX_STEPS,
+        max_steps=case.steps,
         verbosity_level=LogLevel.OFF,
     )
     result: Any = await asyncio.to_thread(agent.run, case.question, return_full_result=True)

@@ -13,16 +13,16 @@ import venv
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from rows import CASE_SECONDS, Outcome, Round
 
 from treadle._evals.checks import RecordedCall
-from treadle._evals.tasks import Task
 
 HERE = Path(__file__).resolve().parent
-SOURCE = HERE.parents[1] / "src"
+ROOT = HERE.parents[1]
+SOURCE = ROOT / "src"
 OURS = ("msgspec", "aiohttp", "jsonschema-rs", "json-repair")
 PACKAGES = {
     "smolagents": ("smolagents[openai]",),
@@ -32,6 +32,8 @@ PACKAGES = {
 LOAD_SECONDS = 600.0
 LINE = 1 << 24
 KILLED = (-2, -9, -15)
+Item = TypeVar("Item")
+"""A task, or a row of the leaderboard."""
 
 
 def environment(who: str, folder: Path) -> Path:
@@ -73,7 +75,7 @@ async def served(model: str, *options: str) -> AsyncGenerator[str]:
 
 
 async def solve_all(
-    tasks: Iterable[Task],
+    tasks: Iterable[Item],
     python: Path,
     who: str,
     model: str,
@@ -81,7 +83,7 @@ async def solve_all(
     *,
     instructions: str = "",
     seconds: float = CASE_SECONDS,
-) -> AsyncGenerator[tuple[Task, Outcome]]:
+) -> AsyncGenerator[tuple[Item, Outcome]]:
     child: Process | None = None
     try:
         for task in tasks:
@@ -100,7 +102,8 @@ async def solve_all(
 
 
 async def _start(python: Path, who: str, model: str, address: str, instructions: str) -> Process:
-    paths = {**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONWARNINGS": "ignore"}
+    found = os.pathsep.join((str(SOURCE), str(ROOT)))
+    paths = {**os.environ, "PYTHONPATH": found, "PYTHONWARNINGS": "ignore"}
     command = [str(python), str(HERE / "peer_child.py"), who, model, address, instructions]
     child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=paths, limit=LINE)
     async with asyncio.timeout(LOAD_SECONDS):
@@ -109,10 +112,11 @@ async def _start(python: Path, who: str, model: str, address: str, instructions:
     return child
 
 
-async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
+async def _solve(child: Process, task: object, seconds: float) -> Outcome:
     """One task. The child reports each call and request at once, so that they count even if it has to be killed."""
     calls: list[RecordedCall] = []
     rounds: list[Round] = []
+    first: float | None = None
     assert child.stdin is not None
     child.stdin.write(msgspec.json.encode(task) + b"\n")
     begun = time.monotonic()
@@ -120,16 +124,17 @@ async def _solve(child: Process, task: Task, seconds: float) -> Outcome:
         async with asyncio.timeout(seconds):
             while message := await _receive(child):
                 if "call" in message:
+                    first = time.monotonic() - begun if first is None else first
                     calls.append(msgspec.convert(message["call"], RecordedCall))
                 elif "round" in message:
                     rounds.append(msgspec.convert(message["round"], Round))
                 else:
                     done = msgspec.convert(message["done"], Outcome)
-                    return msgspec.structs.replace(done, calls=tuple(calls), rounds=tuple(rounds))
+                    return msgspec.structs.replace(done, calls=tuple(calls), rounds=tuple(rounds), first_call=first)
         stop, error = "died", "the process ended"
     except TimeoutError:
         stop, error = "timeout", f"stopped after {seconds:g} s"
-    return Outcome("", stop, error, tuple(calls), tuple(rounds), time.monotonic() - begun)
+    return Outcome("", stop, error, tuple(calls), tuple(rounds), time.monotonic() - begun, first_call=first)
 
 
 async def _receive(child: Process) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def _section(title: str, rows_by_who: dict[str, dict[str, Row]], split: str) -> 
     )
     parts = [f"### {title}", f"{counted}. Shares with 95 % Wilson intervals."]
     if shared:
-        parts += [_table(_solved(lines)), _table(_effort(lines))]
+        parts += [table(_solved(lines)), table(_effort(lines))]
     return "\n\n".join(parts)
 
 
@@ -111,6 +111,6 @@ def _percent(part: float, total: float) -> str:
     return f"{100 * part / total:.0f} %" if total else "-"
 
 
-def _table(rows: list[list[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
     head, *body = rows
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body))

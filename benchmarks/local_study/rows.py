@@ -18,6 +18,8 @@ from treadle._tools.base import Tool
 MAX_STEPS = 10
 MAX_TOKENS = 1024
 CASE_SECONDS = 240.0
+FIRST_STEPS = 2
+"""Where only the first call counts: one more, for a reply that the engine could not read."""
 ANSWER_CHARS = 300
 
 Round = tuple[int, int, int]
@@ -36,6 +38,8 @@ class Outcome(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     dialect: str = ""
     run_id: str = ""
+    first_call: float | None = None
+    """Seconds until the first call of a tool."""
 
 
 class Row(Struct, frozen=True, omit_defaults=True):
