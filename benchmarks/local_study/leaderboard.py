@@ -120,7 +120,7 @@ def markdown(rows: Iterable[Row], *, split: str, label: str, who: Sequence[str] 
     parts: list[str] = []
     for model, by_who in groups.items():
         shared = set.intersection(*map(set, by_who.values()))
-        lines = [["", "right", *bfcl.CATEGORIES, "seconds a row", "failed before a call"]]
+        lines = [["", "right", *bfcl.CATEGORIES, "seconds a row", "a call as text", "stopped or failed"]]
         for name in (name for name in who if name in by_who):
             found = [row for task, row in by_who[name].items() if task in shared]
             lines.append([name, *_figures(found)])
@@ -136,6 +136,7 @@ def _figures(rows: list[Row]) -> list[str]:
         f"{right}/{len(rows)} ({100 * low:.0f} to {100 * high:.0f} %)",
         *(f"{sum(kind)}/{len(kind)}" for kind in kinds),
         f"{sum(row.seconds for row in rows) / max(len(rows), 1):.1f}",
+        str(sum('"arguments"' in row.answer and not row.calls for row in rows)),
         str(sum(bool(row.problems and not row.calls) for row in rows)),
     ]
 

@@ -117,9 +117,23 @@ def test_a_run_continues_and_its_report_has_intervals(
     text = capsys.readouterr().out
     assert "3 rows (dev), with 95 % intervals." in text
     for who in ("auto", "plain"):
-        assert f"| {who} | 2/3 (21 to 94 %) | 2/2 | 0/0 | 0/0 | 0/0 | 0/1 | 0/0 | 0.0 | 0 |" in text
+        assert f"| {who} | 2/3 (21 to 94 %) | 2/2 | 0/0 | 0/0 | 0/0 | 0/1 | 0/0 | 0.0 | 0 | 0 |" in text
     leaderboard.main(["report", "--results", str(results), "--split", "held"])
     assert capsys.readouterr().out == "no rows\n"
+
+
+def test_the_report_counts_calls_that_nobody_made(leaderboard: Any):
+    from rows import Outcome  # pyright: ignore[reportMissingImports]
+
+    text = Outcome('{"name": "area", "arguments": {"base": 1}}')
+    late = Outcome(stop="timeout", error="stopped after 120 s", seconds=120)
+    done = Outcome(calls=(RecordedCall("city_weather", {"city": "Turin"}),), error="ValueError: later", first_call=6.0)
+    rows = [
+        leaderboard.judged("now", "m", "langgraph", "held", row(category), outcome)
+        for category, outcome in (("irrelevance", text), ("multiple", late), ("simple_python", done))
+    ]
+    report = leaderboard.markdown(rows, split="held", label="now")
+    assert "| langgraph | 2/3 (21 to 94 %) | 1/1 | 0/1 | 0/0 | 0/0 | 1/1 | 0/0 | 42.0 | 1 | 1 |" in report
 
 
 def test_rows_for_development_and_for_the_test_are_not_the_same(leaderboard: Any, monkeypatch: pytest.MonkeyPatch):
