@@ -133,6 +133,16 @@ def test_a_malformed_call_is_a_problem_and_no_answer(text: str, finish: str):
     assert decision.problem
 
 
+@pytest.mark.parametrize("key", ["arguments", "parameters"])
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "[{}]"])
+def test_a_reply_that_is_nothing_but_a_call_is_one_even_of_a_tool_that_is_not_there(key: str, form: str):
+    """It was given to the user as the answer."""
+    text = form.replace("{}", f'{{"name": "film_titles", "{key}": {{"year": 1999}}}}')
+    (call,) = decode("native", text).calls
+    assert (call.name, call.args) == ("film_titles", {"year": 1999})
+    assert NATIVE.decode(Reply(text), ()).answer == text, "without tools it is what was asked for"
+
+
 def test_nothing_at_all_is_a_problem():
     for text in ("", "  \n", "<think>hm</think>", "<think>hm"):
         assert decode("native", text).problem

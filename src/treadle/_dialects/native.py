@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.prompts import NATIVE_REFORMAT
-from treadle._dialects.reading.extract import CUT_OFF, encodable
+from treadle._dialects.reading.extract import CUT_OFF, encodable, strict, unfenced
 from treadle._dialects.reading.placement import IN_CODE_BLOCK
 from treadle._dialects.reading.reply import Reading, by_name, names_existing_tool, read, read_arguments
 from treadle._dialects.reading.shapes import Tools, clean_name, doubted
@@ -117,7 +117,8 @@ def _unused_id(index: int, used: set[str]) -> str:
 
 def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
     thought = reading.thinking or reply.reasoning
-    only_calls = reading.only_json and bool(reading.calls) and all(call.name in tools for call in reading.calls)
+    known = all(call.name in tools for call in reading.calls)
+    only_calls = reading.only_json and bool(reading.calls) and (known or (bool(tools) and _calls_a_tool(reading.text)))
     is_call = reading.markup or only_calls
     if is_call and any(not call.problem for call in reading.calls):
         fenced = not reading.markup and reading.text.startswith(("```", "~~~"))
@@ -129,6 +130,19 @@ def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
         problem = CUT_OFF if is_cut(reply) else next((call.problem for call in reading.calls), reading.problem)
         return Decision(reading.before or thought, problem=f"the tool call is not complete or not readable: {problem}")
     return _answer(reading.text, thought, reply)
+
+
+def _calls_a_tool(text: str) -> bool:
+    """Whether it is nothing but a call in the very form that models are trained on. Then it is one even if there is no
+    such tool: the model is told so, and nobody is given it for an answer."""
+    found = strict(unfenced(text))
+    calls = found if isinstance(found, list) else [found]
+    return bool(calls) and all(
+        isinstance(call, dict)
+        and call.keys() in ({"name", "arguments"}, {"name", "parameters"})
+        and isinstance(call.get("arguments", call.get("parameters")), dict)
+        for call in calls
+    )
 
 
 def _answer(text: str, thought: str, reply: Reply) -> Decision:

@@ -41,9 +41,11 @@ def test_an_unknown_tool_is_a_call_only_if_explicit(dialect: str):
     assert decode(dialect, '{"name": "Ann", "age": 7}').calls == ()
 
 
-def test_native_reads_only_existing_tools_from_bare_json():
+def test_native_reads_tools_that_are_not_there_only_from_the_form_of_a_call():
     text = '{"name": "fly", "arguments": {"to": "Rome"}}'
-    assert decode("native", text).answer == text
+    assert executable(decode("native", text)) == [("fly", {"to": "Rome"})]
+    for shown in (text.replace("arguments", "args"), text.replace("}}", '}, "seats": 2}')):
+        assert decode("native", shown).answer == shown
     assert executable(decode("native", f"<tool_call>{text}</tool_call>")) == [("fly", {"to": "Rome"})]
 
 
