@@ -8,7 +8,7 @@ model's own call markup, is read as one. An answer that merely shows JSON or mar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -136,13 +136,16 @@ def _calls_a_tool(text: str) -> bool:
     """Whether it is nothing but a call in the very form that models are trained on. Then it is one even if there is no
     such tool: the model is told so, and nobody is given it for an answer."""
     found = strict(unfenced(text))
-    calls = found if isinstance(found, list) else [found]
-    return bool(calls) and all(
-        isinstance(call, dict)
-        and call.keys() in ({"name", "arguments"}, {"name", "parameters"})
-        and isinstance(call.get("arguments", call.get("parameters")), dict)
-        for call in calls
-    )
+    calls = cast("list[Any]", found) if isinstance(found, list) else [found]
+    return bool(calls) and all(map(_has_the_form_of_a_call, calls))
+
+
+def _has_the_form_of_a_call(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    call = cast("dict[str, Any]", value)
+    args = call.get("arguments", call.get("parameters"))
+    return len(call) == 2 and isinstance(call.get("name"), str) and isinstance(args, dict)
 
 
 def _answer(text: str, thought: str, reply: Reply) -> Decision:
