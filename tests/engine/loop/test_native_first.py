@@ -3,11 +3,12 @@ and prose without tools is an answer."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from engine.executions import execution, recorded
 from kit import add, call, go
-from treadle import ScriptedModel
+from treadle import Agent, ScriptedModel
 from treadle._engine.loop.driver import Loop, drive
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, UserMessage, text_of
@@ -70,3 +71,18 @@ def test_without_tools_plain_prose_is_the_answer_and_costs_no_repair(dialect: st
         assert len(model.requests) == 1
 
     go(main())
+
+
+class Order(msgspec.Struct):
+    name: str
+    arguments: dict[str, int]
+
+
+def test_a_call_of_a_tool_that_is_not_there_is_no_answer_unless_such_data_are_wanted():
+    """A model behind an endpoint that reads no calls wrote them as text, and the user was given them."""
+    written = '```json\n{"name": "film_titles", "arguments": {"year": 1999}}\n```'
+    result = Agent(ScriptedModel([written, "I cannot tell."]), [add], dialect="native").run_sync("Films of 1999?")
+    assert result.answer == "I cannot tell."
+    assert [(step.tool, step.error) for step in result.steps] == [("film_titles", "unknown_tool")]
+    typed = Agent(ScriptedModel([written]), [add], dialect="native", output_type=Order).run_sync("As data, please.")
+    assert typed.output == Order("film_titles", {"year": 1999})

@@ -129,10 +129,20 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await run.drain()
 
 
+def _is_typed_answer(run: Execution, decision: Decision) -> bool:
+    """Whether what looks like a call of a tool that is not there is the data that the agent is to give."""
+    if run.blueprint.output_type is None or not decision.calls:
+        return False
+    names = {tool.name for tool in run.state.tools}
+    return all(call.from_text and call.name not in names for call in decision.calls)
+
+
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
     known = run.state.native_calls or run.model.profile.calls_natively
     decision = reader_for(run.dialect, reply, known).decode(reply, run.state.tools)
+    if _is_typed_answer(run, decision):
+        decision = Decision(decision.thought, answer=reply.text)
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
     if decision.calls and run.state.answer_only:
