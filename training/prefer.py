@@ -56,7 +56,7 @@ def ask(network: Network, asked: list[Place], r: random.Random, until: float) ->
     done = 0
     group = AT_ONCE // TRIES * 8
     for start in range(0, len(asked), group):
-        # Of about the same length side by side; the longest wait for no short ones.
+        # Of about the same length side by side: a batch takes as long as its longest.
         for part in _parts(sorted(asked[start : start + group], key=lambda place: len(place.prompt)), AT_ONCE // TRIES):
             if time.time() > until:
                 break
@@ -151,7 +151,8 @@ def train(network: Network, judged: list[Judged], seconds: float, r: random.Rand
     optimizer = torch.optim.AdamW(network.parameters, lr=RATE, weight_decay=0.0, betas=(0.9, 0.99))
     network.model.train()
     plan = batches(judged, r, size) + batches(judged, r, size)
-    begun, told = time.time(), [torch.zeros(2, device=DEVICE)]
+    begun = time.time()
+    told: list[torch.Tensor] = []
     for step, batch in enumerate(plan):
         done = max((step + 1) / len(plan), (time.time() - begun) / seconds)
         if done > 1:
