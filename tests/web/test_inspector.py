@@ -65,8 +65,7 @@ def test_parallel_calls_are_bars_at_the_same_time(stage: Stage, shoot: Shoot, ax
     bar = page.locator(".fall", has=page.locator("rect.tool")).first
     bar.focus()
     page.keyboard.press("Enter")
-    opened = stage.see(".record:has([aria-expanded=true])")
-    assert "tool started" in opened.inner_text()
+    stage.see(".record:has([aria-expanded=true])", has_text="tool started")
 
 
 def test_what_was_used_again_and_where_it_broke(stage: Stage, shoot: Shoot):
