@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from training import adapter_file, pieces, soup
-from training.figures import ranking, wilson
+from training.figures import ranking
 from training.pack import pack
+from treadle._evals.stats import wilson
 
 TRIES = 3
 PILOT = "1000"

@@ -16,6 +16,12 @@ VERSION=6  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 unpack() { $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$1" "$2"; }
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
+# Where the results of a work go, and a copy to work in: the next call writes the working tree again while it runs.
+aside() {
+  out=$HOME_THERE/out/$1
+  tree=$HOME_THERE/tree-$1
+  rm -rf "$tree" && mkdir -p "$out" "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+}
 
 case $1 in
 arrive)
@@ -30,11 +36,7 @@ arrive)
   done
   ;;
 start)
-  out=$HOME_THERE/out/$2
-  mkdir -p "$out"
-  # From a copy: the next call writes the working tree again while this runs.
-  tree=$HOME_THERE/tree-$2
-  mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  aside "$2"
   # It goes on from the adapter that was shipped before, where a parcel brought it.
   begin=$HOME_THERE/begin-$2.gguf
   old=$HOME_THERE/old/$2.gguf.xz
@@ -47,10 +49,7 @@ start)
   echo "started $2"
   ;;
 prefer)
-  out=$HOME_THERE/out/$2-preferred
-  mkdir -p "$out"
-  tree=$HOME_THERE/tree-$2-preferred
-  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  aside "$2-preferred"
   unpack "$HOME_THERE/old/$2.gguf.xz" "$HOME_THERE/begin-$2.gguf"
   made=$out/treadle-$2-$VERSION.gguf
   # shellcheck disable=SC2016
@@ -62,10 +61,7 @@ prefer)
   echo "started $2-preferred"
   ;;
 old)
-  out=$HOME_THERE/out/$2-old
-  mkdir -p "$out"
-  tree=$HOME_THERE/tree-$2-old
-  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  aside "$2-old"
   unpack "$HOME_THERE/old/$2.gguf.xz" "$out/old-$2.gguf"
   setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --adapters "$out/old-$2.gguf" --sets "$3" --bfcl "$HOME_THERE/bfcl" \
     >>"$out/evaluate.log" 2>&1 </dev/null &
@@ -73,10 +69,7 @@ old)
   echo "started $2-old"
   ;;
 base)
-  out=$HOME_THERE/out/$2-base
-  mkdir -p "$out"
-  tree=$HOME_THERE/tree-$2-base
-  rm -rf "$tree" && mkdir -p "$tree" && cp -r src training evals "$tree/" && cd "$tree"
+  aside "$2-base"
   setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --ways "$3" --bfcl "$HOME_THERE/bfcl" \
     >>"$out/evaluate.log" 2>&1 </dev/null &
   sleep 2

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from training import bfcl
-from training.figures import wilson
 from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
 from training.rows import asked
 from training.written import worlds
 from treadle import Agent
+from treadle._evals.stats import wilson
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
 from treadle._types.profile import DecisionThresholds

@@ -1,27 +1,14 @@
-"""What figures say: intervals, and which of several adapters to take."""
+"""What figures say: which of several adapters to take."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-Z = 1.96
-"""95 %."""
 WEIGHTS = {"own": 1.0, "later": 1.0, "latest": 0.5, "alone": 0.5, "dev": 1.0}
 """How much each development set counts when one adapter is chosen: the share that is right, not the number."""
-
-
-def wilson(right: int, of: int) -> tuple[float, float]:
-    """The interval in which the true share lies with 95 %."""
-    if not of:
-        return 0.0, 1.0
-    share, z = right / of, Z * Z / of
-    middle = (share + z / 2) / (1 + z)
-    half = Z * math.sqrt(share * (1 - share) / of + z / of / 4) / (1 + z)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def worst_kind(table: dict[str, Any]) -> float:

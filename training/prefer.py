@@ -10,7 +10,6 @@ optimization, with the likelihood of the right one beside it). A second round as
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ import torch.nn.functional as functional
 
 from training.network import Job, Network
 from training.pairs import Pair, Place, pair, places
-from training.train import LONGEST, TOLD_EVERY, WARM_UP, read_conversations, say
+from training.train import LONGEST, TOLD_EVERY, rate_at, read_conversations, say
 from training.weights import DEVICE
 from treadle._types.profile import ADAPTER_FORMAT
 
@@ -158,7 +157,7 @@ def train(network: Network, judged: list[Judged], seconds: float, r: random.Rand
         if done > 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = RATE * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+            group["lr"] = rate_at(done, RATE)
         told.append(torch.stack(learn(network, batch)))
         torch.nn.utils.clip_grad_norm_(network.parameters, 1.0)
         optimizer.step()

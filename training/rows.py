@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from training import bfcl
-from training.figures import wilson
 from treadle import Agent, LocalModel
+from treadle._evals.stats import wilson
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -23,14 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import ours
 import peers
+from choices import add_engines, add_environments, parsed
 from report import table
 from rows import ANSWER_CHARS, FIRST_STEPS, Outcome, Row, add_row, load_rows
-from training.figures import wilson
 from training.rows import asked, in_turn
 
 from training import bfcl
 from treadle import LocalModel
 from treadle._evals.checks import RecordedCall
+from treadle._evals.stats import wilson
 
 OURS = ("auto", "plain", "native")
 """Treadle with its adapter and without it, in this process; its native calls, by the server that the others use."""
@@ -141,10 +141,6 @@ def _figures(rows: list[Row]) -> list[str]:
     ]
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -152,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = commands.add_parser(name)
         command.add_argument("--results", type=Path, default=Path("leaderboard.jsonl"))
         command.add_argument("--split", choices=("dev", "held"), default="dev", help="odd rows not learnt; even rows")
-        command.add_argument("--who", type=_names, default=list(ENGINES), help=",".join(ENGINES))
+        add_engines(command, ENGINES)
         command.add_argument("--label", default="now")
         if name == "report":
             continue
@@ -160,15 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--bfcl", type=Path, required=True, help="the data folder of the package bfcl-eval")
         command.add_argument("--each", type=int, default=4, help="rows of each category")
         command.add_argument("--seconds", type=float, default=LIMIT, help="for one row")
-        command.add_argument(
-            "--venvs",
-            type=Path,
-            default=Path(tempfile.gettempdir()) / "treadle-peers",
-            help="environments of the others",
-        )
-    options = parser.parse_args(arguments)
-    if unknown := set(options.who) - set(ENGINES):
-        parser.error(f"--who: {sorted(unknown)[0]!r} is unknown; expected some of: {', '.join(ENGINES)}")
+        add_environments(command)
+    options = parsed(parser, arguments, ENGINES)
     if options.command == "run":
         asyncio.run(run(options))
     else:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 import msgspec
 import ours
 import peers
+from choices import add_engines, add_environments, names, parsed
 from report import markdown
 from rows import CASE_SECONDS, Outcome, add_row, checked_row, load_rows, todo
 from worlds import EVALS, TOOLS
@@ -86,10 +86,6 @@ async def _theirs(
             yield done
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -97,27 +93,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = commands.add_parser(name)
         command.add_argument("--results", type=Path, default=Path("local_study.jsonl"))
         command.add_argument("--split", choices=("dev", "held", "all"), default="dev" if name == "run" else "all")
-        command.add_argument("--who", type=_names, default=list(ENGINES), help=",".join(ENGINES))
+        add_engines(command, ENGINES)
         if name == "report":
             command.add_argument("--label", help="only rows with this label")
             command.add_argument("--model", help="only rows of this model")
             continue
         command.add_argument("--label", default="now")
         command.add_argument("--model", required=True)
-        command.add_argument("--sets", type=_names, default=["shop", "office"])
+        command.add_argument("--sets", type=names, default=["shop", "office"])
         command.add_argument("--limit", type=int, help="only so many tasks, of every kind in turn")
         command.add_argument("--all-tools", action="store_true", help="offer each task the tools of all of them")
         command.add_argument("--seconds", type=float, default=CASE_SECONDS, help="for one task")
         command.add_argument("--journal", help="keep Treadle's runs here, to look at them")
-        command.add_argument(
-            "--venvs",
-            type=Path,
-            default=Path(tempfile.gettempdir()) / "treadle-peers",
-            help="environments of the others",
-        )
-    options = parser.parse_args(arguments)
-    if unknown := set(options.who) - set(ENGINES):
-        parser.error(f"--who: {sorted(unknown)[0]!r} is unknown; expected some of: {', '.join(ENGINES)}")
+        add_environments(command)
+    options = parsed(parser, arguments, ENGINES)
     if options.command == "run":
         asyncio.run(run(options))
     else:

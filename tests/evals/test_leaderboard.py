@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evals.studies import program_of_study
 from kit import call
 from training_kit import conversations as _on_the_path  # noqa: F401
 
@@ -24,14 +25,8 @@ WANTED = [{"city.weather": {"city": ["Turin"], "days": ["", 3]}}]
 @pytest.fixture
 def leaderboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "local_study")
-    before = set(sys.modules)
-    import leaderboard  # pyright: ignore[reportMissingImports]
-
-    yield leaderboard
-    for name in set(sys.modules) - before:
-        if "local_study" in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    with program_of_study(monkeypatch, "leaderboard") as program:
+        yield program
 
 
 def row(category: str, number: int = 0) -> bfcl.Row:

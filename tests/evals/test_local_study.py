@@ -3,13 +3,13 @@ tasks that every engine has done."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evals.studies import program_of_study
 from treadle import ScriptedModel
 from treadle._evals.checks import RecordedCall
 from treadle._evals.tasks import read_task_file
@@ -24,14 +24,8 @@ TASKS = {
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "local_study")
-    before = set(sys.modules)
-    import study  # pyright: ignore[reportMissingImports]
-
-    yield study
-    for name in set(sys.modules) - before:
-        if "local_study" in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    with program_of_study(monkeypatch, "study") as program:
+        yield program
 
 
 def solution(request: Request) -> Any:

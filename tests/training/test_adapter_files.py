@@ -14,9 +14,10 @@ from training_kit import ROOT
 
 from training import adapter_file, campaign, pack, pieces, soup  # isort: skip
 from training.adapter_file import AdapterFile
-from training.figures import ranking, wilson
+from training.figures import ranking
 from training.render import spaced
 
+from treadle._evals.stats import wilson
 from treadle._models.local.adapters import read_adapter
 from treadle._types.profile import ADAPTER_FORMAT
 
