@@ -19,7 +19,7 @@ import msgspec
 from training import bfcl, slips, written
 from training.render import Conversation, render
 from training.report import distribution
-from training.scenario import Act, Scenario
+from training.scenario import Act, Scenario, deal
 from training.scenes import (
     builtin_tasks,
     chains,
@@ -139,8 +139,7 @@ async def conversations(
     lost: Counter[str] = Counter()
 
     async def one(make: Callable[[Facts], Scenario], name: str, count: int | None = None) -> Conversation | None:
-        facts = Facts(r)
-        scenario = make(facts)
+        facts, scenario = deal(r, make)
         if r.random() < HASTY:
             scenario = slips.begun_at_the_end(r, scenario)
         system = r.choice(SYSTEMS) if r.random() < 0.2 else ""

@@ -50,6 +50,9 @@ start)
   ;;
 prefer)
   aside "$2-preferred"
+  # Two models learn and are asked side by side: neither may take the other's memory.
+  case $2 in 1.5b) TREADLE_MEMORY=0.6 ;; *) TREADLE_MEMORY=0.35 ;; esac
+  export TREADLE_MEMORY
   unpack "$HOME_THERE/old/$2.gguf.xz" "$HOME_THERE/begin-$2.gguf"
   made=$out/treadle-$2-$VERSION.gguf
   # shellcheck disable=SC2016

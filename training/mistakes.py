@@ -22,7 +22,7 @@ import msgspec
 
 from training.build import MIXTURE, SYSTEMS, tool_count
 from training.render import DIALECT, Conversation, PromptWriter, Turn, render, settings_of, tools_of, written
-from training.scenario import Act, Leave, Say, Scenario, Step
+from training.scenario import Act, Leave, Say, Scenario, Step, deal
 from training.worlds.tools import Facts
 from treadle import Agent, ModelError
 from treadle._types.request import Reply, Request, StreamPart
@@ -41,8 +41,7 @@ class Dealt(NamedTuple):
 
     def deal(self) -> tuple[random.Random, Facts, Scenario, str, int]:
         r = random.Random(self.seed)
-        facts = Facts(r)
-        scenario = self.make(r, facts)
+        facts, scenario = deal(r, lambda facts: self.make(r, facts))
         return r, facts, scenario, r.choice(SYSTEMS) if r.random() < 0.2 else "", tool_count(r)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +62,8 @@ class Written(NamedTuple):
 
 class Network:
     def __init__(self, path: Path) -> None:
+        if (part := os.environ.get("TREADLE_MEMORY")) and torch.cuda.is_available():
+            torch.cuda.set_per_process_memory_fraction(float(part))
         self.weights = Weights(path)
         self.tokenizer, self.model = self.weights.tokenizer, self.weights.model
         self.end = self.tokenizer.token_to_id("<|im_end|>")

@@ -28,7 +28,7 @@ from treadle._types.profile import ADAPTER_FORMAT
 RATE, BETA, LIKELIHOOD = 5e-5, 0.1, 0.5
 """`BETA`: how strongly it is held to what it was. `LIKELIHOOD`: the weight of the right reply's own likelihood."""
 TRIES, TEMPERATURE, LONGEST_SAID = 4, 1.0, 120
-AT_ONCE = 1536
+AT_ONCE = 768
 """Replies that are written side by side."""
 
 
@@ -66,6 +66,7 @@ def ask(network: Network, asked: list[Place], r: random.Random, until: float) ->
                 if made is not None:
                     found.append(made)
             done += len(part)
+            say("asked at", done, "places,", len(found), "pairs so far")
     network.merge(False)
     say("asked at", done, "places,", len(found), "pairs", dict(Counter(one.kind for one in found).most_common(12)))
     return found
@@ -158,7 +159,13 @@ def train(network: Network, judged: list[Judged], seconds: float, r: random.Rand
             break
         for group in optimizer.param_groups:
             group["lr"] = rate_at(done, RATE)
-        told.append(torch.stack(learn(network, batch)))
+        try:
+            told.append(torch.stack(learn(network, batch)))
+        except torch.OutOfMemoryError:
+            say("no memory for a batch of", len(batch), "pairs: left out")
+            optimizer.zero_grad(set_to_none=True)
+            torch.cuda.empty_cache()
+            continue
         torch.nn.utils.clip_grad_norm_(network.parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -194,9 +201,9 @@ def main() -> None:
     r.shuffle(asked)
     asked = asked[: options.most or None]
     for each in range(options.rounds):
-        # In the second round the places of the first come last.
-        pairs = ask(network, asked, r, time.time() + options.sampling)
-        asked = asked[len(asked) // 2 :] + asked[: len(asked) // 2]
+        # Other places in each round.
+        begin = len(asked) * each // options.rounds
+        pairs = ask(network, asked[begin:] + asked[:begin], r, time.time() + options.sampling)
         if not pairs:
             say("nothing wrong was said")
             break

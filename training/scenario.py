@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from training.worlds.devices import Calculator, Converter, Messenger
@@ -70,6 +70,15 @@ class Scenario(NamedTuple):
     """Kinds of things no other tool may know anything about."""
     fill: bool = True
     """Whether other tools may be put beside these."""
+
+
+def deal(r: random.Random, make: Callable[[Facts], Scenario]) -> tuple[Facts, Scenario]:
+    """A scenario and the facts it is about. Names are dealt by chance: where two of its tools got the same, again."""
+    while True:
+        facts = Facts(r)
+        scenario = make(facts)
+        if len({tool.name for tool in scenario.tools}) == len(scenario.tools):
+            return facts, scenario
 
 
 def distractors(r: random.Random, facts: Facts, scenario: Scenario, count: int) -> list[WorldTool]:

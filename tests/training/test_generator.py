@@ -16,9 +16,12 @@ from training_kit import NUMBER, ROOT, conversations, said
 
 from training import bfcl, build, report  # isort: skip
 from training.render import DIALECT, Conversation, permitted
+from training.scenario import Say, Scenario, deal
 from training.scenes import listings
 from training.scenes.talk import KNOWN, questions
+from training.worlds.devices import Calculator
 from training.worlds.listings import table
+from training.worlds.tools import Facts
 
 from treadle._types.request import OutputFormat, Reply, Request
 
@@ -39,6 +42,21 @@ def test_a_reply_that_the_constraint_does_not_permit_is_noticed():
     request = Request(messages=(), format=OutputFormat("schema", schema))
     assert permitted(request, '{"action": "find"}')
     assert not permitted(request, '{"action": "found"}')
+
+
+def test_a_scenario_with_two_tools_of_one_name_is_dealt_again():
+    dealt: list[Facts] = []
+
+    def make(facts: Facts) -> Scenario:
+        dealt.append(facts)
+        one, two = Calculator(facts.r), Calculator(facts.r)
+        two.name = one.name if len(dealt) < 3 else f"{one.name}_2"
+        return Scenario("sum", [one, two], "1 + 1?", [Say("2")])
+
+    facts, scenario = deal(random.Random(1), make)
+    assert len(dealt) == 3
+    assert facts is dealt[-1]
+    assert len({tool.name for tool in scenario.tools}) == 2
 
 
 def test_every_kind_of_task_is_there(rendered: list[Conversation]):
