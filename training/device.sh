@@ -3,9 +3,6 @@
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
 #   sh training/device.sh start 0.5b 1,2,3 150 90     begin a campaign in the background: model, seeds, seconds a seed,
 #                                                     seconds of the pilot they branch off from
-#   sh training/device.sh prefer 0.5b 2 120 120       begin to teach the adapter that was shipped before (old/ of a parcel) to
-#                                                     prefer what is right over its own mistakes: rounds, seconds of asking
-#                                                     and of learning in each; then it is evaluated
 #   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
 #   sh training/device.sh old 0.5b own,later          begin to evaluate the adapter that was shipped before (old/ of a parcel)
 #   sh training/device.sh look "$OUT" [0.5b ...]      how far it is, and what is finished and was not sent yet
@@ -48,21 +45,6 @@ start)
   sleep 2
   echo "started $2"
   ;;
-prefer)
-  aside "$2-preferred"
-  # Two models learn and are asked side by side: neither may take the other's memory.
-  case $2 in 1.5b) TREADLE_MEMORY=0.6 ;; *) TREADLE_MEMORY=0.35 ;; esac
-  export TREADLE_MEMORY
-  unpack "$HOME_THERE/old/$2.gguf.xz" "$HOME_THERE/begin-$2.gguf"
-  made=$out/treadle-$2-$VERSION.gguf
-  # shellcheck disable=SC2016
-  setsid sh -c '"$1" -m training.prefer "$2" "$3" --begin "$4" --data "$5" --rounds "$6" --sampling "$7" --seconds "$8" >>"$9/train.log" 2>&1 &&
-    "$1" -m training.evaluate "$2" "$9" --adapters "$3" --sets own,later,latest,alone,dev,known,test --bfcl "${10}" >>"$9/evaluate.log" 2>&1' \
-    prefer "$PYTHON" "$(weights "$2")" "$made" "$HOME_THERE/begin-$2.gguf" "$HOME_THERE/conversations.jsonl.xz" "$3" "$4" "$5" "$out" \
-    "$HOME_THERE/bfcl" </dev/null &
-  sleep 2
-  echo "started $2-preferred"
-  ;;
 old)
   aside "$2-old"
   unpack "$HOME_THERE/old/$2.gguf.xz" "$out/old-$2.gguf"
@@ -91,7 +73,7 @@ look)
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;
 *)
-  echo "arrive, start, prefer, old, base or look; not $1" >&2
+  echo "arrive, start, old, base or look; not $1" >&2
   exit 2
   ;;
 esac

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,8 +61,6 @@ class Written(NamedTuple):
 
 class Network:
     def __init__(self, path: Path) -> None:
-        if (part := os.environ.get("TREADLE_MEMORY")) and torch.cuda.is_available():
-            torch.cuda.set_per_process_memory_fraction(float(part))
         self.weights = Weights(path)
         self.tokenizer, self.model = self.weights.tokenizer, self.weights.model
         self.end = self.tokenizer.token_to_id("<|im_end|>")
@@ -128,21 +125,20 @@ class Network:
         texts = adapter_file.described(self.weights.architecture, name, notes)
         adapter_file.write(path, AdapterFile(texts, float(ALPHA), tensors))
 
-    def generate_in_parts(self, jobs: list[Job], limit: int, temperature: float = 0.0) -> list[Written]:
+    def generate_in_parts(self, jobs: list[Job], limit: int) -> list[Written]:
         """The same in smaller batches where memory is short: a training beside it takes what it needs."""
         try:
-            return self.generate(jobs, limit, temperature)
+            return self.generate(jobs, limit)
         except torch.OutOfMemoryError:
             if len(jobs) == 1:
                 raise
         torch.cuda.empty_cache()
         half = len(jobs) // 2
-        first, second = (self.generate_in_parts(part, limit, temperature) for part in (jobs[:half], jobs[half:]))
-        return first + second
+        return self.generate_in_parts(jobs[:half], limit) + self.generate_in_parts(jobs[half:], limit)
 
     @torch.inference_mode()
-    def generate(self, jobs: list[Job], limit: int, temperature: float = 0.0) -> list[Written]:
-        """Each under its grammar; without a temperature greedy."""
+    def generate(self, jobs: list[Job], limit: int) -> list[Written]:
+        """Greedy, each under its grammar."""
         encoded = [self.encode(job.prompt) for job in jobs]
         count, width = len(encoded), max(map(len, encoded))
         ids = torch.full((count, width), self.end)
@@ -163,7 +159,7 @@ class Network:
         for _ in range(limit):
             logits = self.model.lm_head(state.last_hidden_state[:, -1]).float()
             self._read_options(jobs, output, logits, options)
-            chosen, certain = self._choose(logits, matchers, done, bits, temperature)
+            chosen, certain = self._choose(logits, matchers, done, bits)
             for index, (token, probability) in enumerate(zip(chosen.tolist(), certain.tolist(), strict=True)):
                 if done[index]:
                     continue
@@ -214,9 +210,9 @@ class Network:
         return matcher
 
     def _choose(
-        self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any, temperature: float
+        self, logits: torch.Tensor, matchers: list[Any], done: list[bool], bits: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The most probable tokens that are permitted, or others by chance, and their probabilities among these."""
+        """The most probable tokens that are permitted, and their probabilities among these."""
         live = [(matcher, index) for index, matcher in enumerate(matchers) if matcher is not None and not done[index]]
         if live:
             bits[:] = -1
@@ -227,9 +223,8 @@ class Network:
             packed = torch.from_numpy(bits).to(DEVICE)
             allowed = ((packed.unsqueeze(-1) >> self._bits) & 1).bool().view(len(done), -1)[:, : self.vocabulary]
             logits = logits.masked_fill(~allowed, float("-inf"))
-        probabilities = (logits / (temperature or 1.0)).softmax(-1)
-        chosen = torch.multinomial(probabilities, 1)[:, 0] if temperature else logits.argmax(-1)
-        return chosen, probabilities.gather(1, chosen[:, None])[:, 0]
+        best, chosen = logits.max(-1)
+        return chosen, (best - logits.logsumexp(-1)).exp()
 
 
 def _projection(key: str) -> str:

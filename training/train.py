@@ -148,9 +148,9 @@ def _store(path: Path, network: Network, optimizer: torch.optim.Optimizer, progr
     part.replace(path)
 
 
-def rate_at(done: float, rate: float = RATE) -> float:
+def rate_at(done: float) -> float:
     """The learning rate when that part of the training is done: up for a while, then down like a cosine."""
-    return rate * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
+    return RATE * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
 
 
 def faster(network: Network) -> None:
