@@ -12,6 +12,7 @@ from training.render import render
 from training.scenario import Act, Say, Scenario
 from training.worlds.tools import Facts
 from training.written import __main__ as checker
+from training.written import renaming
 
 from training import slips, written
 from treadle import Tool
@@ -71,8 +72,48 @@ def test_ids_get_other_digits_that_are_the_same_in_every_form():
     assert written.with_other_ids(random.Random(3), task, "e.g. TAL-447") == task
 
 
+def boats() -> tuple[written.World, written.Task]:
+    schema = {"type": "object", "properties": {"boat_id": {"type": "string"}, "day": {"type": "string"}}}
+    tools = [
+        written.Described("find_boat", "Finds the boat_id of a boat.", schema),
+        written.Described("berth_plan", "Tells who lies where. See find_boat.", schema),
+        written.Described("weather", "Tells the weather.", schema),
+    ]
+    task = written.Task(
+        "chain",
+        ["Does find_boat know the Tern?"],
+        [written.Call("find_boat", {"boat_id": "Tern"}, fails="boat_id: see berth_plan"), written.Call("weather", {})],
+        "It does, says find_boat.",
+    )
+    return written.World("boats", tools, [task]), task
+
+
+def test_tools_and_parameters_get_other_names_wherever_they_stand():
+    world, task = boats()
+    seen: set[str] = set()
+    for seed in range(60):
+        other, said = written.with_other_names(random.Random(seed), world, task)
+        find, plan, weather = (tool.name for tool in other.tools)
+        (identifier,) = {*other.tools[0].parameters["properties"]} - {"day"}
+        assert weather == "weather"
+        assert identifier in ("boat_id", "boatId")
+        assert other.tools[0].description == f"Finds the {identifier} of a boat."
+        assert other.tools[1].description == f"Tells who lies where. See {find}."
+        assert said.steps[0] == written.Call(find, {identifier: "Tern"}, fails=f"{identifier}: see {plan}")
+        assert (said.ask, said.answer) == (task.ask, task.answer), "what people say stays as it is"
+        assert len({find, plan, weather}) == 3
+        seen |= {find, plan}
+    assert {"tool_1", "tool_2", "lookup_boat", "searchBoat", "BerthPlan", "get-berth-plan"} <= seen
+
+
+def test_names_that_would_be_the_same_stay_as_they_are():
+    for seed in range(30):
+        others = renaming.other_names(random.Random(seed), ["get_boat", "getBoat"], ["boat_id", "boatId"])
+        assert len(set(others.values())) == len(others)
+
+
 def test_every_way_to_ask_a_task_is_played_as_it_is_written():
-    """With other ids, other tools beside it, another calculator."""
+    """With other ids, other names, other tools beside it, another calculator."""
 
     async def lost() -> list[str]:
         r = random.Random(5)

@@ -18,6 +18,7 @@ import msgspec
 
 from training.scenario import Act, Leave, Say, Scenario, Step
 from training.worlds.devices import Calculator
+from training.written.renaming import other_names, with_names
 from treadle import Tool, ToolError
 
 FOLDER = Path(__file__).parent
@@ -28,6 +29,7 @@ ID = re.compile(r"\b[A-Z]{1,4}[-_/]?(\d{3,6})\b")
 """Ids whose digits can be other ones, the same in all of a task."""
 RUN = re.compile(r"(?<![\d.])\d+(?!\d|\.\d)")
 YEAR = re.compile(r"(?:19|20)\d\d")
+RENAMED = 0.5
 HARMLESS = 0.5
 """Part of the agents whose tools are known to change nothing: after a refusal these have to call another one."""
 Json = Any
@@ -141,6 +143,20 @@ def with_other_ids(r: random.Random, task: Task, fixed: str) -> Task:
     return msgspec.json.decode(RUN.sub(swapped, text), type=Task)
 
 
+def with_other_names(r: random.Random, world: World, task: Task) -> tuple[World, Task]:
+    """Both with other names for the world's tools and their parameters."""
+    parameters = {name for tool in world.tools for name in tool.parameters.get("properties", {})}
+    others = other_names(r, [tool.name for tool in world.tools], sorted(parameters))
+    tools = msgspec.json.decode(with_names(msgspec.json.encode(world.tools).decode(), others), type=list[Described])
+    # What people say stays as it is.
+    said = msgspec.structs.replace(
+        msgspec.json.decode(with_names(msgspec.json.encode(task).decode(), others), type=Task),
+        ask=task.ask,
+        answer=task.answer,
+    )
+    return msgspec.structs.replace(world, tools=tools), said
+
+
 def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
     steps: list[Step] = []
     for step in task.steps:
@@ -160,6 +176,8 @@ def scenario(r: random.Random, world: World, task: Task, others: Sequence[World]
 
     if not plain and r.random() < 0.6:
         task = with_other_ids(r, task, msgspec.json.encode(world.tools).decode())
+    if not plain and r.random() < RENAMED:
+        world, task = with_other_names(r, world, task)
     results = _Results(task)
     described = list(world.tools) if plain else _offer(r, world, task, others)
     harmless = plain or r.random() < HARMLESS
