@@ -1,4 +1,4 @@
-"""python -m training.build OUT.jsonl[.xz] [--scale 1.0] [--seed 1] [--bfcl DATA] [--report]
+"""python -m training.build OUT.jsonl[.xz] [--scale 1.0] [--seed 1] [--bfcl DATA] [--held OUT.jsonl[.xz]] [--report]
 
 Conversations to learn from, one a line.
 """
@@ -131,10 +131,19 @@ def tool_count(r: random.Random) -> int:
     return r.choice(few) if r.random() < 0.9 else r.choice((18, 24, 30, 40, 60))
 
 
+async def held_conversations(seed: int) -> AsyncIterator[Conversation]:
+    """Each task of the worlds that are held out, once."""
+    r = random.Random(seed)
+    for scenario in written.scenarios(r, 1, [world for world in written.worlds() if written.held_out(world)]):
+        if (rendered := await render(r, Facts(r), scenario, "", 0)) is not None:
+            yield rendered
+
+
 async def conversations(
-    scale: float, seed: int, data: Path | None, dropped: dict[str, int] | None = None
+    scale: float, seed: int, data: Path | None, dropped: dict[str, int] | None = None, hold_out: bool = False
 ) -> AsyncIterator[Conversation]:
-    """`dropped` gets the kinds of those that the engine did not take as they are: mistakes of this generator."""
+    """`dropped` gets the kinds of those that the engine did not take as they are: mistakes of this generator. With
+    `hold_out` nothing of the worlds that are held out is in it."""
     r = random.Random(seed)
     lost: Counter[str] = Counter()
 
@@ -148,6 +157,7 @@ async def conversations(
             lost[name] += 1
         return rendered
 
+    learnt = [world for world in written.worlds() if not (hold_out and written.held_out(world))]
     with tempfile.TemporaryDirectory() as folder:
         plan: list[tuple[Callable[[Facts], Scenario], str]] = []
         for make, number in MIXTURE:
@@ -167,7 +177,7 @@ async def conversations(
         )
         plan += [
             (lambda facts, scenario=scenario: scenario, scenario.kind)
-            for scenario in written.scenarios(r, WRITTEN * scale)
+            for scenario in written.scenarios(r, WRITTEN * scale, learnt)
         ]
         r.shuffle(plan)
         for make, name in plan:
@@ -218,21 +228,28 @@ async def render_row(r: random.Random, row: bfcl.Row, scenario: bfcl.Scenario) -
     return Conversation(scenario.kind, player.turns[:1])
 
 
+async def _store(path: Path, made: AsyncIterator[Conversation]) -> list[Conversation]:
+    stored: list[Conversation] = []
+    with (lzma.open if path.suffix == ".xz" else open)(path, "wb") as file:
+        async for conversation in made:
+            stored.append(conversation)
+            file.write(msgspec.json.encode(conversation) + b"\n")
+    print(len(stored), "conversations in", path.name)
+    return stored
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path, help="a name ending in .xz is compressed")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bfcl", type=Path)
+    parser.add_argument("--held", type=Path, help="every tenth written world goes here, and not into the other file")
     parser.add_argument("--report", action="store_true", help="what was made: kinds, languages, steps, tools, lengths")
     options = parser.parse_args()
-    made: list[Conversation] = []
-    opened = lzma.open if options.out.suffix == ".xz" else open
-    with opened(options.out, "wb") as file:
-        async for conversation in conversations(options.scale, options.seed, options.bfcl):
-            made.append(conversation)
-            file.write(msgspec.json.encode(conversation) + b"\n")
-    print(len(made), "conversations")
+    made = await _store(options.out, conversations(options.scale, options.seed, options.bfcl, None, bool(options.held)))
+    if options.held:
+        await _store(options.held, held_conversations(options.seed))
     if options.report:
         print(distribution(made))
 

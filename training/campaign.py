@@ -52,7 +52,8 @@ def start(out: Path, log: str, module: str, *arguments: object) -> subprocess.Po
 def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: object) -> subprocess.Popen[bytes]:
     return start(
         options.out, "train.log", "train", options.model, options.out, "--name", options.name, "--seeds", seeds,
-        "--data", options.data, "--seconds", seconds, "--steps", options.steps, "--batch", options.batch, *more,
+        "--data", options.data, "--seconds", seconds, "--steps", options.steps, "--batch", options.batch,
+        "--recipe", options.recipe, *more,
     )  # fmt: skip
 
 
@@ -199,6 +200,7 @@ def main() -> None:
     running.add_argument("--seconds", type=float, default=200)
     running.add_argument("--steps", type=int, default=0)
     running.add_argument("--batch", type=int, default=16384)
+    running.add_argument("--recipe", default="", help="how it learns: see training.train")
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--lessons", type=Path, help="mistakes to learn from; made by a pilot, if it is not there")

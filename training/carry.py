@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bfcl", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--held", type=Path, help="conversations to compare recipes by: training.build --held")
     parser.add_argument("--weights", nargs="+", default=[], help="name=file")
     parser.add_argument("--megabytes", type=int, default=44)
     parser.add_argument("--python", default="3.12")
@@ -74,6 +75,8 @@ def main() -> None:
     wheels(first, options.python, options.platform)
     rows(options.bfcl, first / "data" / "bfcl")
     shutil.copy(options.data, first / "data" / "conversations.jsonl.xz")
+    if options.held:
+        shutil.copy(options.held, first / "data" / "held.jsonl.xz")
     weights = {name: Path(path) for name, _, path in (entry.partition("=") for entry in options.weights)}
     made = [first, *parcels(options.folder, weights, options.megabytes * 1_000_000)]
     for parcel in made:

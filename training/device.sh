@@ -3,6 +3,8 @@
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
 #   sh training/device.sh start 0.5b 1,2,3 150 90     begin a campaign in the background: model, seeds, seconds a seed,
 #                                                     seconds of the pilot they branch off from
+#   sh training/device.sh sweep 0.5b 120 "rate=4e-4; rate=2e-4,dropout=0.1"    begin to compare recipes: seconds each
+#                                                     (TREADLE_RECIPE=... for `start`)
 #   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
 #   sh training/device.sh old 0.5b own,later          begin to evaluate the adapter that was shipped before (old/ of a parcel)
 #   sh training/device.sh look "$OUT" [0.5b ...]      how far it is, and what is finished and was not sent yet
@@ -40,10 +42,17 @@ start)
   [ ! -e "$old" ] || unpack "$old" "$begin"
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --seconds "$4" \
-    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --begin "$begin" --batch "${TREADLE_BATCH:-16384}" \
+    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --begin "$begin" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
     --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test --only-mean >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"
+  ;;
+sweep)
+  aside "$2-sweep"
+  setsid $PYTHON -m training.sweep "$(weights "$2")" "$out" --seconds "$3" --recipes "$4" --batch "${TREADLE_BATCH:-16384}" \
+    --data "$HOME_THERE/conversations.jsonl.xz" --held "$HOME_THERE/held.jsonl.xz" >>"$out/train.log" 2>&1 </dev/null &
+  sleep 2
+  echo "started $2-sweep"
   ;;
 old)
   aside "$2-old"
@@ -73,7 +82,7 @@ look)
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;
 *)
-  echo "arrive, start, old, base or look; not $1" >&2
+  echo "arrive, start, sweep, old, base or look; not $1" >&2
   exit 2
   ;;
 esac

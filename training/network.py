@@ -31,6 +31,8 @@ class Adapter(nn.Module):
         self.a = nn.Parameter(torch.randn(RANK, base.in_features, device=DEVICE) / math.sqrt(base.in_features))
         self.b = nn.Parameter(torch.zeros(base.out_features, RANK, device=DEVICE))
         self.on = True
+        self.dropped = 0.0
+        """Part of what it sees that is left out while it learns, so that it does not learn by heart."""
         self.merged: torch.Tensor | None = None
         """The weights with the addition, while nothing is learnt: a third of the work for each token."""
 
@@ -40,6 +42,7 @@ class Adapter(nn.Module):
         plain = self.base(x)
         if not self.on:
             return plain
+        x = functional.dropout(x, self.dropped, self.training)
         return plain + functional.linear(functional.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype)) * (ALPHA / RANK)
 
 

@@ -25,13 +25,13 @@ import torch.nn.functional as functional
 
 from training.build import conversations
 from training.network import Network
+from training.recipe import Recipe, recipe_of
 from training.render import Conversation, Turn, chat_text, spaced
 from training.weights import DEVICE
 from treadle._types.profile import ADAPTER_FORMAT
 
-RATE, TOKENS_A_BATCH, EPOCHS, LONGEST = 4e-4, 16384, 2.0, 3600
-"""The rate is ten times what one would take for all weights, as published sweeps of low-rank adapters find best. The
-epochs are an upper bound: mostly the seconds end a training."""
+TOKENS_A_BATCH, EPOCHS, LONGEST = 16384, 2.0, 3600
+"""The epochs are an upper bound: mostly the seconds end a training."""
 WARM_UP = 0.04
 """Part of the training in which the rate rises."""
 TOLD_EVERY = 50
@@ -148,9 +148,9 @@ def _store(path: Path, network: Network, optimizer: torch.optim.Optimizer, progr
     part.replace(path)
 
 
-def rate_at(done: float) -> float:
+def rate_at(done: float, rate: float) -> float:
     """The learning rate when that part of the training is done: up for a while, then down like a cosine."""
-    return RATE * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
+    return rate * min(1.0, done / WARM_UP) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
 
 
 def faster(network: Network) -> None:
@@ -162,7 +162,9 @@ def faster(network: Network) -> None:
         layer.compile(dynamic=True)
 
 
-def train(network: Network, data: list[Tokens], limits: Limits, seed: int, kept: Path, begin: Path | None) -> None:
+def train(
+    network: Network, data: list[Tokens], recipe: Recipe, limits: Limits, seed: int, kept: Path, begin: Path | None
+) -> None:
     """Ends when the steps are done or the seconds are spent, whichever comes first: the rate falls by both."""
     r = random.Random(seed)
     if begin is None:
@@ -171,9 +173,13 @@ def train(network: Network, data: list[Tokens], limits: Limits, seed: int, kept:
         network.restore(begin)
     network.merge(False)
     network.switch(True)
+    for adapter in network.adapters.values():
+        adapter.dropped = recipe.dropout
     plan = [batch for _ in range(math.ceil(EPOCHS)) for batch in batches(data, r, limits.batch)]
     total = limits.steps or int(len(plan) * EPOCHS / math.ceil(EPOCHS))
-    optimizer = torch.optim.AdamW(network.parameters, lr=RATE, weight_decay=0.0, betas=(0.9, 0.99), fused=True)
+    optimizer = torch.optim.AdamW(
+        network.parameters, lr=recipe.rate, weight_decay=recipe.decay, betas=(0.9, 0.99), fused=True
+    )
     begun_at = _stored(kept, network, optimizer)
     step, begun, saved, losses, tokens = begun_at.step, time.time(), time.time(), [], 0
     network.model.train()
@@ -184,7 +190,7 @@ def train(network: Network, data: list[Tokens], limits: Limits, seed: int, kept:
         if step >= total or spent >= limits.seconds:
             break
         for group in optimizer.param_groups:
-            group["lr"] = rate_at(done)
+            group["lr"] = rate_at(done, recipe.rate)
         loss, size = learn(network, plan[step % len(plan)])
         torch.nn.utils.clip_grad_norm_(network.parameters, 1.0)
         optimizer.step()
@@ -249,6 +255,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--lessons", type=Path, help="what training.mistakes has written; learnt twice, if it is there")
     parser.add_argument("--begin", type=Path, help="an adapter to begin with; without: from nothing")
     parser.add_argument("--runs", type=Path, help="pairs of your own runs: treadle runs export all --training -o FILE")
+    parser.add_argument("--recipe", type=recipe_of, default=Recipe(), help="such as rate=2e-4,dropout=0.1")
     parser.add_argument("--name", default="adapter")
     return parser.parse_args(arguments)
 
@@ -275,7 +282,8 @@ def main() -> None:
     for seed in todo:
         path = finished(options, seed)
         kept = path.with_suffix(".state")
-        train(network, data, Limits(options.seconds, options.steps, options.batch), seed, kept, options.begin)
+        limits = Limits(options.seconds, options.steps, options.batch)
+        train(network, data, options.recipe, limits, seed, kept, options.begin)
         network.save(path, options.name, {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT})
         kept.unlink(missing_ok=True)
         say("saved", path)

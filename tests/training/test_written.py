@@ -14,7 +14,7 @@ from training.worlds.tools import Facts
 from training.written import __main__ as checker
 from training.written import renaming
 
-from training import slips, written
+from training import build, recipe, slips, written
 from treadle import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +110,33 @@ def test_names_that_would_be_the_same_stay_as_they_are():
     for seed in range(30):
         others = renaming.other_names(random.Random(seed), ["get_boat", "getBoat"], ["boat_id", "boatId"])
         assert len(set(others.values())) == len(others)
+
+
+def test_nothing_is_learnt_from_a_world_that_is_held_out():
+    held = [world for world in WORLDS if written.held_out(world)]
+    assert 0.05 < len(held) / len(WORLDS) < 0.15
+    theirs = {ask for world in held for task in world.tasks for ask in task.ask}
+    theirs -= {ask for world in WORLDS if world not in held for task in world.tasks for ask in task.ask}
+
+    async def questions(hold_out: bool) -> set[str]:
+        made = build.conversations(0.05, 4, None, None, hold_out)
+        return {ask async for one in made for ask in theirs if ask in one.turns[-1].prompt}
+
+    async def measured_by() -> list[str]:
+        return [one.turns[0].prompt async for one in build.held_conversations(4)]
+
+    assert asyncio.run(questions(hold_out=True)) == set()
+    assert asyncio.run(questions(hold_out=False))
+    prompts = asyncio.run(measured_by())
+    assert len(prompts) == sum(len(world.tasks) for world in held)
+    assert all(any(ask in prompt for ask in theirs) for prompt in prompts[::20])
+
+
+def test_a_recipe_is_read():
+    assert recipe.recipe_of("rate=2e-4,dropout=0.1") == recipe.Recipe(2e-4, 0.1)
+    assert recipe.recipe_of("") == recipe.Recipe()
+    with pytest.raises(TypeError, match="speed"):
+        recipe.recipe_of("speed=2")
 
 
 def test_every_way_to_ask_a_task_is_played_as_it_is_written():
