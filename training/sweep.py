@@ -53,7 +53,7 @@ def main() -> None:
         network.save(path, path.stem, {"seed": "1", "dialect": "compact", "format": ADAPTER_FORMAT})
         found.append((held.measured(network, judged), f"{path.stem} {text}"))
         say(found[-1][1], found[-1][0])
-    for figures, name in sorted(found, key=lambda each: each[0].right):
+    for figures, name in sorted(found, key=lambda each: (each[0].right, -each[0].loss_of_calls)):
         say(name, figures)
 
 
