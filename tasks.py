@@ -221,7 +221,8 @@ def lock(arguments: list[str]) -> int:
     groups = {"run": ["local", "cli", "yaml"], "serve": ["local", "server", "yaml"], "test": ["all", "test"]}
     for name, extras in groups.items():
         chosen = [part for extra in extras for part in ("--extra", extra)]
-        command = ["uv", "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes"]
+        command = ["uv", "pip", "compile", "-q", "--universal", "--no-strip-extras", "--python-version", "3.11"]
+        command += ["--generate-hashes"]
         command += ["--no-emit-index-url", "--no-header", "--no-annotate", *chosen]
         command += ["pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
         if code := call(*command):

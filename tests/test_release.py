@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
@@ -19,6 +20,8 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from treadle import __version__
 
@@ -280,3 +283,24 @@ def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
     assert BASE_IMAGE + size < 300e6, size
     told = run(tmp_path / "opt" / "bin" / "treadle", "version", env={"PATH": "", "HOME": str(tmp_path)})
     assert __version__ in told
+
+
+def test_the_lock_names_the_extras_that_packages_ask_of_each_other():
+    """Where it does not, pip looks for `coverage[toml]` by itself, finds a version newer than the locked one as soon as
+    there is one, and refuses it for want of a hash: from that day on no environment can be made."""
+    locked = {
+        requirement.name: requirement.extras
+        for line in (ROOT / "requirements" / "test.lock").read_text("utf-8").splitlines()
+        if line[:1].isalnum()
+        for requirement in [Requirement(line.removesuffix("\\").strip())]
+    }
+    asked = {
+        (canonicalize_name(requirement.name), extra)
+        for distribution in importlib.metadata.distributions()
+        if distribution.name != "treadle"
+        for requirement in map(Requirement, distribution.requires or ())
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        for extra in requirement.extras
+    }
+    assert ("coverage", "toml") in asked
+    assert {(name, extra) for name, extra in asked if name in locked and extra not in locked[name]} == set()
