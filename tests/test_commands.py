@@ -106,6 +106,13 @@ def is_name_only(words: list[str]) -> bool:
     return True
 
 
+def source_of(program: Path) -> str:
+    """Of a program and of what it imports from its own folder."""
+    text = program.read_text("utf-8")
+    beside = [program.with_name(f"{name}.py") for name in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)]
+    return text + "".join(path.read_text("utf-8") for path in beside if path.is_file())
+
+
 @pytest.mark.parametrize("command", [command for command in ALL if command.startswith("python3 tasks.py ")])
 def test_a_task_exists(command: str):
     _, _, name, *arguments = words_of(command)
@@ -115,7 +122,7 @@ def test_a_task_exists(command: str):
     elif name == "prove":
         assert arguments[0] in tasks().PROOFS
     elif name == "measure" and arguments and arguments[0] not in ("NAME", "..."):
-        source = (ROOT / "benchmarks" / f"{arguments[0]}.py").read_text("utf-8")
+        source = source_of(ROOT / "benchmarks" / f"{arguments[0]}.py")
         assert arguments[0] in tasks().measurements()
         options = [word for word in arguments[1:] if word.startswith("--")]
         assert [option for option in options if f'"{option.partition("=")[0]}"' not in source] == []
