@@ -222,8 +222,7 @@ def lock(arguments: list[str]) -> int:
     for name, extras in groups.items():
         chosen = [part for extra in extras for part in ("--extra", extra)]
         command = ["uv", "pip", "compile", "-q", "--universal", "--no-strip-extras", "--python-version", "3.11"]
-        command += ["--generate-hashes"]
-        command += ["--no-emit-index-url", "--no-header", "--no-annotate", *chosen]
+        command += ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate", *chosen]
         command += ["pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
         if code := call(*command):
             return code

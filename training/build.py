@@ -247,7 +247,9 @@ async def main() -> None:
     parser.add_argument("--held", type=Path, help="every tenth written world goes here, and not into the other file")
     parser.add_argument("--report", action="store_true", help="what was made: kinds, languages, steps, tools, lengths")
     options = parser.parse_args()
-    made = await _store(options.out, conversations(options.scale, options.seed, options.bfcl, None, bool(options.held)))
+    made = await _store(
+        options.out, conversations(options.scale, options.seed, options.bfcl, hold_out=bool(options.held))
+    )
     if options.held:
         await _store(options.held, held_conversations(options.seed))
     if options.report:

@@ -9,7 +9,8 @@ task sets: this is what recipes of a training are compared by.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+import random
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,27 +19,9 @@ import torch.nn.functional as functional
 
 from training.mistakes import step_of
 from training.network import Network
-from training.render import Conversation
 from training.scenario import Act
-from training.train import LONGEST, pieces, read_conversations
-from training.weights import DEVICE
+from training.train import TOKENS_A_BATCH, Tokens, batches, foretell, read_conversations, sequences
 from treadle._evals.stats import wilson
-
-BATCH = 32768
-"""Tokens that are read at once."""
-
-
-class Span(NamedTuple):
-    """A reply inside a sequence."""
-
-    begins: int
-    ends: int
-    is_call: bool
-
-
-class Sequence(NamedTuple):
-    ids: list[int]
-    spans: list[Span]
 
 
 class Held(NamedTuple):
@@ -56,55 +39,30 @@ class Held(NamedTuple):
         )
 
 
-def sequences(network: Network, rendered: list[Conversation]) -> list[Sequence]:
-    """Those that are not too long."""
-    made: list[Sequence] = []
-    for sequence in (each for conversation in rendered for each in pieces(conversation)):
-        ids: list[int] = []
-        spans: list[Span] = []
-        for piece in sequence:
-            own = network.encode(piece.text)
-            if piece.learnt:
-                is_call = isinstance(step_of(piece.text.removesuffix("<|im_end|>")), Act)
-                spans.append(Span(len(ids), len(ids) + len(own), is_call))
-            ids += own
-        if spans and len(ids) <= LONGEST:
-            made.append(Sequence(ids, spans))
-    return sorted(made, key=lambda one: len(one.ids))
+def replies(sequence: Tokens) -> list[list[int]]:
+    """The tokens of each reply that is learnt, in order."""
+    marked = zip(sequence.ids.tolist(), sequence.learnt.tolist(), strict=True)
+    return [[token for token, _ in part] for learnt, part in groupby(marked, key=lambda one: one[1]) if learnt]
 
 
 @torch.no_grad()
-def measured(network: Network, held: list[Sequence], size: int = BATCH) -> Held:
+def measured(network: Network, held: list[Tokens], size: int = TOKENS_A_BATCH) -> Held:
     """With the adapter as it is now."""
     network.model.eval()
-    right = 0
-    losses: dict[bool, list[float]] = defaultdict(list)
-    calls = 0
-    for batch in _batches(held, size):
-        width = max(len(one.ids) for one in batch)
-        x = torch.full((len(batch), width), network.end)
-        for row, one in enumerate(batch):
-            x[row, : len(one.ids)] = torch.tensor(one.ids)
-        x = x.to(DEVICE)
-        hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state
-        for row, one in enumerate(batch):
-            for span in one.spans:
-                logits = network.model.lm_head(hidden[row, span.begins - 1 : span.ends - 1]).float()
-                wanted = x[row, span.begins : span.ends]
-                losses[span.is_call] += functional.cross_entropy(logits, wanted, reduction="none").tolist()
-                calls += span.is_call
-                right += span.is_call and bool((logits.argmax(-1) == wanted).all())
+    calls = right = 0
+    losses: dict[bool, list[float]] = {True: [], False: []}
+    for batch in batches(held, random.Random(0), size):
+        foretold = foretell(network, batch)
+        lost = iter(functional.cross_entropy(foretold.logits, foretold.wanted, reduction="none").tolist())
+        hit = iter((foretold.logits.argmax(-1) == foretold.wanted).tolist())
+        for reply in (each for sequence in batch for each in replies(sequence)):
+            text = network.tokenizer.decode(reply, skip_special_tokens=True)
+            is_call = isinstance(step_of(text), Act)
+            losses[is_call] += [next(lost) for _ in reply]
+            greedy = [next(hit) for _ in reply]
+            calls += is_call
+            right += is_call and all(greedy)
     return Held(calls, right, _mean(losses[True]), _mean(losses[False]))
-
-
-def _batches(held: list[Sequence], size: int) -> list[list[Sequence]]:
-    made: list[list[Sequence]] = []
-    for one in held:
-        if made and len(one.ids) * (len(made[-1]) + 1) <= size:
-            made[-1].append(one)
-        else:
-            made.append([one])
-    return made
 
 
 def _mean(values: list[float]) -> float:

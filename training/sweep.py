@@ -17,11 +17,11 @@ from training.train import (
     Limits,
     faster,
     read_conversations,
+    save,
     say,
     sequences,
     train,
 )
-from treadle._types.profile import ADAPTER_FORMAT
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     network = Network(options.model)
     faster(network)
     data = sequences(network, read_conversations(options.data)[: options.most or None])
-    judged = held.sequences(network, read_conversations(options.held)[: options.most or None])
+    judged = sequences(network, read_conversations(options.held)[: options.most or None])
     found: list[tuple[held.Held, str]] = []
     if options.begin:
         network.restore(options.begin)
@@ -50,7 +50,7 @@ def main() -> None:
         path = options.out / f"recipe-{place + 1}.gguf"
         limits = Limits(options.seconds, batch=options.batch)
         train(network, data, recipe_of(text), limits, 1, path.with_suffix(".state"), options.begin)
-        network.save(path, path.stem, {"seed": "1", "dialect": "compact", "format": ADAPTER_FORMAT})
+        save(network, path, path.stem, 1)
         found.append((held.measured(network, judged), f"{path.stem} {text}"))
         say(found[-1][1], found[-1][0])
     for figures, name in sorted(found, key=lambda each: (each[0].right, -each[0].loss_of_calls)):

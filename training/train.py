@@ -208,8 +208,16 @@ def train(
     say("seed", seed, "trained in", round(begun_at.spent + time.time() - begun), "s,", step, "steps")
 
 
-def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
-    """The gradients of one batch; its loss and its size."""
+class Foretold(NamedTuple):
+    """What a model says of the learnt tokens of a batch, all of them in one row."""
+
+    logits: torch.Tensor
+    wanted: torch.Tensor
+    size: int
+    """Tokens that were read for it."""
+
+
+def foretell(network: Network, batch: list[Tokens]) -> Foretold:
     width = max(map(len, batch))
     x, y = torch.full((len(batch), width), network.end), torch.full((len(batch), width), -100)
     for row, sequence in enumerate(batch):
@@ -220,9 +228,15 @@ def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
     hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state[:, :-1]
     target = y[:, 1:]
     wanted = target != -100
-    loss = functional.cross_entropy(network.model.lm_head(hidden[wanted]).float(), target[wanted])
+    return Foretold(network.model.lm_head(hidden[wanted]).float(), target[wanted], x.numel())
+
+
+def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
+    """The gradients of one batch; its loss and its size."""
+    foretold = foretell(network, batch)
+    loss = functional.cross_entropy(foretold.logits, foretold.wanted)
     loss.backward()
-    return loss.detach(), x.numel()
+    return loss.detach(), foretold.size
 
 
 def of_run(line: bytes) -> Conversation:
@@ -284,9 +298,13 @@ def main() -> None:
         kept = path.with_suffix(".state")
         limits = Limits(options.seconds, options.steps, options.batch)
         train(network, data, options.recipe, limits, seed, kept, options.begin)
-        network.save(path, options.name, {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT})
+        save(network, path, options.name, seed)
         kept.unlink(missing_ok=True)
         say("saved", path)
+
+
+def save(network: Network, path: Path, name: str, seed: int) -> None:
+    network.save(path, name, {"seed": str(seed), "dialect": "compact", "format": ADAPTER_FORMAT})
 
 
 def finished(options: argparse.Namespace, seed: int) -> Path:
