@@ -110,7 +110,7 @@ AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
 MADE_UP = 0.22
 """Of the mixture above: written worlds take the place of the rest."""
-WRITTEN = 2.6
+WRITTEN = 1.5
 """How often each task of a written world is asked, in other words and among other tools."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""

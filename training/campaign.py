@@ -1,11 +1,10 @@
-"""python -m training.campaign run MODEL.gguf OUT --name NAME --seeds 1,2,3 --data CONVERSATIONS.jsonl.xz --bfcl DATA
+"""python -m training.campaign run MODEL.gguf OUT --name NAME --seeds 1,2,3 --data 'DATA-{seed}.jsonl.xz' --bfcl DATA
 python -m training.campaign collect OUT FOLDER
 
-`run`: all seeds of one model, their mean, their figures, and the one to take by development data; each seed is
-evaluated while the next is trained. With `--pilot SECONDS` the seeds branch off from a first training, which begins
-with `--begin ADAPTER.gguf` where there is one; with `--lessons FILE` they learn what it gets wrong, too. Given again
-after an interruption it does what is left. `collect`: what is finished, in files that are small enough to travel:
-figures, logs, and packed adapters in pieces.
+`run`: all seeds of one model, each from nothing and, where the name of the data says so, with data of its own; what
+can be made of them together, and with the adapter before (`--old`); their figures, and the one to take by development
+data. Given again after an interruption it does what is left. `collect`: what is finished, in files that are small
+enough to travel: figures, logs, and packed adapters in pieces.
 """
 
 from __future__ import annotations
@@ -27,10 +26,14 @@ from training.pack import pack
 from treadle._evals.stats import wilson
 
 TRIES = 3
-PILOT = "1000"
-"""The seed of the short training whose mistakes are learnt from."""
+WIDE = 32
+"""A rank in which the mean of several adapters is nearly whole."""
 DEVELOPMENT = "own,later,latest,alone,dev,known"
-"""The sets that every adapter is evaluated on."""
+"""The sets that an adapter has to be evaluated on to be taken."""
+OF_SEEDS = "own,later,latest,dev"
+"""Those that tell how far seeds differ."""
+SHARES = "0.8,1,1.25"
+"""Of its change that an adapter could keep."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
 
@@ -57,88 +60,87 @@ def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: obje
     )  # fmt: skip
 
 
-def pilot_of(options: argparse.Namespace) -> Path | None:
-    """The adapter of a first training, from which the seeds branch off; None: they begin with nothing."""
-    if not options.pilot:
-        return None
-    pilot = options.out / "pilot" / f"{options.name}-{PILOT}.gguf"
-    pilot.parent.mkdir(exist_ok=True)
-    aside = argparse.Namespace(**{**vars(options), "out": pilot.parent})
-    begin = ["--begin", options.begin] if options.begin and options.begin.is_file() else []
-    if not pilot.is_file() and trainer(aside, PILOT, options.pilot, *_lessons(options), *begin).wait():
-        say(options.out, "the pilot ended with an error (pilot/train.log): the seeds begin without it")
-    return pilot if pilot.is_file() else None
-
-
-def find_lessons(options: argparse.Namespace, pilot: Path | None) -> None:
-    """What the pilot still gets wrong. The seeds learn it as well; so do larger models that come later."""
-    if not options.lessons or pilot is None or options.lessons.is_file():
-        return
-    playing = start(
-        options.out, "mistakes.log", "mistakes", options.model, pilot, options.lessons,
-        "--seconds", options.mistakes, "--scenarios", options.scenarios,
-    )  # fmt: skip
-    say(options.out, "no lessons (mistakes.log)" if playing.wait() else f"lessons: {options.lessons.stat().st_size}")
-
-
-def _lessons(options: argparse.Namespace) -> list[object]:
-    return ["--lessons", options.lessons] if options.lessons else []
-
-
-def train_all(options: argparse.Namespace, adapters: list[Path], pilot: Path | None) -> None:
+def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
     """A training that ends with an error is begun again; it goes on where it was."""
-    more = [*_lessons(options), *(["--begin", pilot] if pilot else [])]
     for attempt in range(TRIES):
         if all(path.is_file() for path in adapters):
             return
-        if trainer(options, options.seeds, options.seconds, *more).wait():
+        if trainer(options, options.seeds, options.seconds).wait():
             say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
     missing = [path.name for path in adapters if not path.is_file()]
     if missing:
         raise RuntimeError(f"not trained: {', '.join(missing)}")
 
 
-def evaluator(options: argparse.Namespace, adapters: list[Path], sets: str) -> subprocess.Popen[bytes]:
-    return start(
-        options.out, "evaluate.log", "evaluate", options.model, options.out, "--sets", sets, "--bfcl", options.bfcl,
-        "--adapters", ",".join(map(str, adapters)), "--wait", 3600, "--rows", options.rows, "--base-known",
-        "--tasks", options.tasks,
-    )  # fmt: skip
+def blend(options: argparse.Namespace, seeds: list[Path]) -> list[Path]:
+    """What several adapters are together: the mean of the seeds in the rank of one, and in one that holds nearly all of
+    it; and the same with the adapter before."""
+    kinds = {"mean": (seeds, 0), "wide": (seeds, WIDE)}
+    if options.old and options.old.is_file():
+        kinds["both"] = ([*seeds, options.old], WIDE)
+    made: list[Path] = []
+    for kind, (paths, rank) in kinds.items():
+        path = options.out / f"{options.name}-{kind}.gguf"
+        made.append(path)
+        if not path.is_file():
+            parts = [adapter_file.read(one) for one in paths]
+            mixed = soup.mean(parts, rank)
+            adapter_file.write(path, mixed)
+            say(options.out, f"{path.stem}: {soup.lost(parts, mixed):.1%} of the mean change is lost by its rank")
+    return made
+
+
+def pack_aside(out: Path, adapters: list[Path]) -> None:
+    """So that nothing has to wait for it when they are collected."""
+    for path in adapters:
+        start(out, "pack.log", "pack", path, out / "packed")
+
+
+def read_held(options: argparse.Namespace, seeds: list[Path], made: list[Path]) -> subprocess.Popen[bytes] | None:
+    """Begins to read the worlds that nothing was learnt from, with each adapter that there is, also on its way."""
+    if options.held is None:
+        return None
+    on_the_way = sorted((options.out / "on_the_way").glob("*.gguf"))
+    old = [options.old] if options.old and options.old.is_file() else []
+    adapters = [*old, *made, *seeds, *on_the_way]
+    return start(options.out, "held.log", "held", options.model, options.held, *adapters, "--shares", SHARES)
+
+
+def evaluate_all(options: argparse.Namespace, adapters: list[Path], sets: str) -> None:
+    """Side by side: decoding waits more than it computes."""
+    working = [
+        start(
+            options.out, f"evaluate-{path.stem}.log", "evaluate", options.model, options.out, "--adapters", path,
+            "--sets", sets, "--bfcl", options.bfcl, "--rows", options.rows, "--tasks", options.tasks,
+        )
+        for path in adapters
+    ]  # fmt: skip
+    for path, process in zip(adapters, working, strict=True):
+        if process.wait():
+            say(options.out, "an evaluation ended with an error:", path.stem)
 
 
 def run(options: argparse.Namespace) -> None:
     out: Path = options.out
     out.mkdir(parents=True, exist_ok=True)
     seeds = [out / f"{options.name}-{seed}.gguf" for seed in options.seeds.split(",")]
-    mixed = out / f"{options.name}-mean.gguf"
-    everything = [*seeds, mixed] if len(seeds) > 1 else seeds
-    say(out, "begins:", ", ".join(path.stem for path in everything))
-    pilot = pilot_of(options)
-    find_lessons(options, pilot)
-    judged = everything[-1:] if options.only_mean else everything
-    judging = evaluator(options, judged, DEVELOPMENT)
-    try:
-        train_all(options, seeds, pilot)
-        if len(seeds) > 1 and not mixed.is_file():
-            parts = [adapter_file.read(path) for path in seeds]
-            made = soup.mean(parts)
-            adapter_file.write(mixed, made)
-            say(out, f"{mixed.stem}: {soup.lost(parts, made):.1%} of the mean change is lost by its rank")
-        say(out, "trained; evaluated until now:", sorted(path.name for path in out.glob("*_own.json")))
-        if judging.wait():
-            say(out, "the evaluation ended with an error (evaluate.log): once more")
-            evaluator(options, judged, DEVELOPMENT).wait()
-    finally:
-        if judging.poll() is None:
-            judging.terminate()
-    ranked = ranking(out, [path.stem for path in everything])
+    say(out, "begins:", ", ".join(path.stem for path in seeds))
+    train_all(options, seeds)
+    say(out, "trained")
+    pack_aside(out, seeds)
+    made = blend(options, seeds) if len(seeds) > 1 else seeds
+    reading = read_held(options, seeds, made)
+    evaluate_all(options, made, DEVELOPMENT)
+    ranked = ranking(out, [path.stem for path in made])
     (out / "ranking.json").write_text(json.dumps(ranked))
     say(out, "by development data:", ranked)
-    for path in judged:
-        packed, digest = pack(path, out / "packed")  # the same bytes as when it was collected before
-        say(out, packed.name, packed.stat().st_size, digest)
-    if options.test and ranked:  # the one to take first, in case that time runs out
-        evaluator(options, [out / f"{name}.gguf" for name, _ in ranked], "test").wait()
+    best = [out / f"{name}.gguf" for name, _ in ranked[:1]]
+    pack_aside(out, best)
+    if options.test:
+        evaluate_all(options, best, "test")
+    evaluate_all(options, seeds, OF_SEEDS)
+    if reading is not None:
+        reading.wait()
     (out / "finished").write_text(time.strftime("%H:%M:%S"))
     say(out, "finished\n" + table(out))
 
@@ -156,17 +158,16 @@ def table(out: Path) -> str:
 
 def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
     """The figures and logs in one file; adapters that have not been collected yet, the best first (until that is known,
-    the mean), as many as fit into that number of files: one that is too large for a file is in pieces with hashes."""
+    what it will be made of), as many as fit into that number of files: one that is too large for a file is in pieces
+    with hashes."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / f"{out.name}-figures.tar.gz", "w:gz") as archive:
         for path in sorted([*out.glob("*.json"), *out.glob("*.log")]):
             archive.add(path, path.name)
     ranked = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
-    order = {name: place for place, (name, _) in enumerate(ranked)}
-    first = sorted(
-        out.glob("*.gguf"),
-        key=lambda path: (order.get(path.stem, len(order)), not path.stem.endswith("mean"), path.stem),
-    )
+    best = [out / f"{name}.gguf" for name, _ in ranked[:1]]
+    seeds = sorted(path for path in out.glob("*.gguf") if path.stem.rpartition("-")[2].isdigit())
+    first = [*best, *(path for path in seeds if path not in best)]
     for path in first:
         mark = out / "packed" / f"{path.stem}.collected"
         if mark.is_file() and not again:
@@ -195,7 +196,7 @@ def main() -> None:
     running.add_argument("out", type=Path)
     running.add_argument("--name", required=True)
     running.add_argument("--seeds", default="1,2,3")
-    running.add_argument("--data", type=Path, required=True)
+    running.add_argument("--data", required=True, help="may have {seed} in its name")
     running.add_argument("--bfcl", type=Path, required=True)
     running.add_argument("--seconds", type=float, default=200)
     running.add_argument("--steps", type=int, default=0)
@@ -203,12 +204,10 @@ def main() -> None:
     running.add_argument("--recipe", default="", help="how it learns: see training.train")
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
-    running.add_argument("--lessons", type=Path, help="mistakes to learn from; made by a pilot, if it is not there")
-    running.add_argument("--pilot", type=float, default=0, help="seconds of a first training that all seeds begin with")
-    running.add_argument("--begin", type=Path, help="an adapter that the pilot begins with, if it is there")
-    running.add_argument("--mistakes", type=float, default=75, help="seconds for looking for the pilot's mistakes")
-    running.add_argument("--scenarios", type=int, default=4000, help="that the pilot plays, at most")
-    running.add_argument("--only-mean", action="store_true", help="evaluate the mean of the seeds, not each of them")
+    running.add_argument("--old", type=Path, help="the adapter before, if it is there")
+    running.add_argument(
+        "--held", type=Path, help="worlds that nothing is learnt from: read by all adapters at the end"
+    )
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
     collecting = commands.add_parser("collect")
     collecting.add_argument("out", type=Path)

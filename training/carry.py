@@ -1,4 +1,4 @@
-"""python -m training.carry FOLDER --bfcl DATA --data CONVERSATIONS.jsonl.xz --weights 0.5b=FILE 1.5b=FILE
+"""python -m training.carry FOLDER --bfcl DATA --data ONE.jsonl.xz TWO.jsonl.xz --weights 0.5b=FILE 1.5b=FILE
 
 Everything that a machine without a network needs, in parcels that are small enough to travel one at a time: the first
 has wheels and data, each other one a piece of weights. `training/device.sh arrive PARCEL` takes one there.
@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bfcl", type=Path, required=True)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="a file for each seed")
     parser.add_argument("--held", type=Path, help="conversations to compare recipes by: training.build --held")
     parser.add_argument("--weights", nargs="+", default=[], help="name=file")
     parser.add_argument("--megabytes", type=int, default=44)
@@ -74,7 +74,8 @@ def main() -> None:
     (first / "data").mkdir(parents=True)
     wheels(first, options.python, options.platform)
     rows(options.bfcl, first / "data" / "bfcl")
-    shutil.copy(options.data, first / "data" / "conversations.jsonl.xz")
+    for seed, path in enumerate(options.data, 1):
+        shutil.copy(path, first / "data" / f"conversations-{seed}.jsonl.xz")
     if options.held:
         shutil.copy(options.held, first / "data" / "held.jsonl.xz")
     weights = {name: Path(path) for name, _, path in (entry.partition("=") for entry in options.weights)}

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What is done on the machine with the accelerator. It has no network: everything comes in parcels (training/carry.py).
 #   sh training/device.sh arrive .cache/carry/000     take a parcel; the first has wheels and data, the others weights
-#   sh training/device.sh start 0.5b 1,2,3 150 90     begin a campaign in the background: model, seeds, seconds a seed,
-#                                                     seconds of the pilot they branch off from
+#   sh training/device.sh start 0.5b 1,2,3 800 280    begin a campaign in the background: model, seeds, steps of a seed,
+#                                                     seconds of a seed at most
 #   sh training/device.sh sweep 0.5b 120 "rate=4e-4; rate=2e-4,dropout=0.1"    begin to compare recipes: seconds each
 #                                                     (TREADLE_RECIPE=... for `start`)
 #   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
@@ -11,7 +11,7 @@
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
-VERSION=6  # of the adapters that are trained
+VERSION=7  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 unpack() { $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$1" "$2"; }
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
@@ -36,21 +36,19 @@ arrive)
   ;;
 start)
   aside "$2"
-  # It goes on from the adapter that was shipped before, where a parcel brought it.
-  begin=$HOME_THERE/begin-$2.gguf
-  old=$HOME_THERE/old/$2.gguf.xz
-  [ ! -e "$old" ] || unpack "$old" "$begin"
+  old=$HOME_THERE/old-$2.gguf
+  [ ! -e "$HOME_THERE/old/$2.gguf.xz" ] || unpack "$HOME_THERE/old/$2.gguf.xz" "$old"
   # A session of its own: it goes on when this command returns.
-  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --seconds "$4" \
-    --lessons "$HOME_THERE/lessons.jsonl.xz" --pilot "${5:-0}" --begin "$begin" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
-    --data "$HOME_THERE/conversations.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test --only-mean >>"$out/start.log" 2>&1 </dev/null &
+  setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --steps "$4" --seconds "$5" \
+    --old "$old" --held "$HOME_THERE/held.jsonl.xz" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
+    --data "$HOME_THERE/conversations-{seed}.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"
   ;;
 sweep)
   aside "$2-sweep"
   setsid $PYTHON -m training.sweep "$(weights "$2")" "$out" --seconds "$3" --recipes "$4" --batch "${TREADLE_BATCH:-16384}" \
-    --data "$HOME_THERE/conversations.jsonl.xz" --held "$HOME_THERE/held.jsonl.xz" >>"$out/train.log" 2>&1 </dev/null &
+    --data "$HOME_THERE/conversations-1.jsonl.xz" --held "$HOME_THERE/held.jsonl.xz" >>"$out/train.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2-sweep"
   ;;
@@ -76,8 +74,8 @@ look)
   for name in "$@"; do
     out=$HOME_THERE/out/$name
     echo "== $name"
-    tail -n 2 "$out/train.log" "$out/evaluate.log" "$out/campaign.log" 2>/dev/null || true
-    $PYTHON -m training.campaign collect "$out" "$into/$name" --files 3
+    tail -n 2 "$out"/*.log 2>/dev/null || true
+    $PYTHON -m training.campaign collect "$out" "$into/$name" --files "${FILES:-6}"
   done
   nvidia-smi --query-gpu=memory.used,utilization.gpu --format=csv,noheader 2>/dev/null || true
   ;;

@@ -1,4 +1,4 @@
-"""python -m training.held MODEL.gguf HELD.jsonl.xz [ADAPTER.gguf ...]
+"""python -m training.held MODEL.gguf HELD.jsonl.xz [ADAPTER.gguf ...] [--shares 0.8,1]
 
 What adapters do in written worlds that nothing was learnt from (`training.build --held`). Each reply of a script is
 read once, without decoding: a call is right when each of its tokens is the one that a greedy model would write there.
@@ -20,7 +20,7 @@ import torch.nn.functional as functional
 from training.mistakes import step_of
 from training.network import Network
 from training.scenario import Act
-from training.train import TOKENS_A_BATCH, Tokens, batches, foretell, read_conversations, sequences
+from training.sequences import TOKENS_A_BATCH, Tokens, batches, foretell, read_conversations, sequences
 from treadle._evals.stats import wilson
 
 
@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("held", type=Path)
     parser.add_argument("adapters", type=Path, nargs="*")
+    parser.add_argument("--shares", default="1", help="how much of its change each adapter keeps, separated by commas")
     parser.add_argument("--most", type=int, default=0, help="conversations, at most")
     options = parser.parse_args()
     network = Network(options.model)
@@ -82,8 +83,9 @@ def main() -> None:
     print("without an adapter:", measured(network, held), flush=True)
     network.switch(True)
     for path in options.adapters:
-        network.restore(path)
-        print(f"{path.stem}:", measured(network, held), flush=True)
+        for share in map(float, options.shares.split(",")):
+            network.restore(path, share)
+            print(f"{path.stem}, {share:.0%} of it:", measured(network, held), flush=True)
 
 
 if __name__ == "__main__":

@@ -106,14 +106,14 @@ class Network:
                 weight = adapter.base.weight
                 adapter.merged = None if change is None else (weight.float() + change).to(weight.dtype)
 
-    def restore(self, path: Path) -> None:
-        """Adapters that `save` has written, or a mean of such."""
+    def restore(self, path: Path, share: float = 1.0) -> None:
+        """Adapters that `save` has written, or a mean of such, of any rank; of their change, `share`."""
         file = adapter_file.read(path)
-        with torch.no_grad():
-            for key, adapter in self.adapters.items():
-                a, b = (torch.from_numpy(part.astype(np.float32)) for part in file.parts(f"{key}.weight"))
-                adapter.a.copy_(a)
-                adapter.b.copy_(self.weights.rows_as_used(_projection(key), b) * (file.alpha / len(a) * RANK / ALPHA))
+        for key, adapter in self.adapters.items():
+            a, b = (torch.from_numpy(part.astype(np.float32)) for part in file.parts(f"{key}.weight"))
+            scale = share * file.alpha / len(a) * RANK / ALPHA
+            adapter.a.data = a.to(DEVICE)
+            adapter.b.data = (self.weights.rows_as_used(_projection(key), b) * scale).to(DEVICE)
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids

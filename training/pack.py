@@ -39,7 +39,9 @@ def pack(source: Path, folder: Path) -> tuple[Path, str]:
     content = plain.read_bytes()
     plain.unlink()
     packed = folder / f"{source.stem}.gguf.xz"
-    packed.write_bytes(lzma.compress(content, preset=6))
+    part = folder / f"{source.stem}.part"
+    part.write_bytes(lzma.compress(content, preset=6))
+    part.replace(packed)
     return packed, hashlib.sha256(content).hexdigest()
 
 

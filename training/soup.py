@@ -51,10 +51,16 @@ def lost(adapters: Sequence[AdapterFile], made: AdapterFile) -> float:
     """The part of the mean change that the rank could not hold, 0 to 1."""
     missing = whole = 0.0
     for projection in made.projections:
-        wanted = np.mean([one.change(projection) for one in adapters], axis=0)
-        missing += float(np.square(wanted - made.change(projection)).sum())
-        whole += float(np.square(wanted).sum())
-    return missing / whole if whole else 0.0
+        a, b = _joined(adapters, projection)
+        kept_a, kept_b = _joined([made], projection)
+        missing += _square(np.concatenate([a, kept_a]), np.concatenate([b, -kept_b], 1))
+        whole += _square(a, b)
+    return max(0.0, missing / whole) if whole else 0.0
+
+
+def _square(a: Array, b: Array) -> float:
+    """The sum of the squares of b @ a, without that product: it is large, and a and b are thin."""
+    return float(((b.T @ b) * (a @ a.T)).sum())
 
 
 def main() -> None:

@@ -12,16 +12,8 @@ from pathlib import Path
 from training import held
 from training.network import Network
 from training.recipe import recipe_of
-from training.train import (
-    TOKENS_A_BATCH,
-    Limits,
-    faster,
-    read_conversations,
-    save,
-    say,
-    sequences,
-    train,
-)
+from training.sequences import TOKENS_A_BATCH, read_conversations, sequences
+from training.train import Limits, faster, save, say, train
 
 
 def main() -> None:

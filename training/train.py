@@ -3,7 +3,8 @@
 
 Trains an adapter for each seed and writes it as a GGUF file. What was interrupted goes on where it was when the same
 command is given again; seeds whose adapter is there are done. With `--begin` the seeds branch off from an adapter that
-was trained before.
+was trained before. `{seed}` in the name of the data is the seed: so each learns from other words and names. What an
+adapter is after each quarter of its training stays in `OUT/on_the_way`.
 """
 
 from __future__ import annotations
@@ -11,27 +12,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import lzma
 import math
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-import numpy as np
 import torch
 import torch.nn.functional as functional
 
 from training.build import conversations
 from training.network import Network
 from training.recipe import Recipe, recipe_of
-from training.render import Conversation, Turn, chat_text, spaced
+from training.render import Conversation
+from training.sequences import TOKENS_A_BATCH, Tokens, batches, foretell, of_run, read_conversations, sequences
 from training.weights import DEVICE
 from treadle._types.profile import ADAPTER_FORMAT
 
-TOKENS_A_BATCH, EPOCHS, LONGEST = 16384, 2.0, 3600
-"""The epochs are an upper bound: mostly the seconds end a training."""
+EPOCHS = 2.0
+"""An upper bound: mostly the seconds end a training."""
+BEGINNING = 1
+"""All seeds begin with the same untrained adapter: so their mean is near to each of them."""
 WARM_UP = 0.04
 """Part of the training in which the rate rises."""
 TOLD_EVERY = 50
@@ -50,75 +52,6 @@ class Limits(NamedTuple):
     """Tokens of a step."""
     save_every: float = 30.0
     """Seconds between two stored states."""
-
-
-class Tokens:
-    """Token numbers and which of them are learnt."""
-
-    def __init__(self, ids: list[int], learnt: list[bool]) -> None:
-        self.ids, self.learnt = np.array(ids, np.int64), np.array(learnt, bool)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class Piece(NamedTuple):
-    text: str
-    learnt: bool
-
-
-def pieces(conversation: Conversation) -> list[list[Piece]]:
-    """Turns whose prompt continues the one before share a sequence; others begin a new one."""
-    made: list[list[Piece]] = []
-    text = ""
-    for turn in conversation.turns:
-        if not text or not turn.prompt.startswith(text):
-            text = ""
-            made.append([])
-        made[-1] += [
-            Piece(turn.prompt[len(text) :], False),
-            Piece(turn.reply + "<|im_end|>", turn.trained),
-            Piece("\n", False),
-        ]
-        text = turn.prompt + turn.reply + "<|im_end|>\n"
-    return made
-
-
-def sequences(network: Network, rendered: list[Conversation]) -> list[Tokens]:
-    """All in one go: the tokenizer works on all cores."""
-    wanted = [sequence for conversation in rendered for sequence in pieces(conversation)]
-    texts = [piece.text for sequence in wanted for piece in sequence]
-    encoded = iter(network.tokenizer.encode_batch(texts, add_special_tokens=False))
-    made: list[Tokens] = []
-    for sequence in wanted:
-        ids: list[int] = []
-        learnt: list[bool] = []
-        for piece in sequence:
-            own = next(encoded).ids
-            ids += own
-            learnt += [piece.learnt] * len(own)
-        if any(learnt) and len(ids) <= LONGEST:
-            made.append(Tokens(ids, learnt))
-    return made
-
-
-def batches(data: list[Tokens], r: random.Random, size: int) -> list[list[Tokens]]:
-    """Of about equal length inside, of about equal size, in random order."""
-    order = data[:]
-    r.shuffle(order)
-    made: list[list[Tokens]] = []
-    for start in range(0, len(order), 1024):
-        batch: list[Tokens] = []
-        width = 0
-        for sequence in sorted(order[start : start + 1024], key=len):
-            if batch and max(width, len(sequence)) * (len(batch) + 1) > size:
-                made.append(batch)
-                batch, width = [], 0
-            batch.append(sequence)
-            width = max(width, len(sequence))
-        made.append(batch)
-    r.shuffle(made)
-    return made
 
 
 class Progress(NamedTuple):
@@ -163,12 +96,19 @@ def faster(network: Network) -> None:
 
 
 def train(
-    network: Network, data: list[Tokens], recipe: Recipe, limits: Limits, seed: int, kept: Path, begin: Path | None
+    network: Network,
+    data: list[Tokens],
+    recipe: Recipe,
+    limits: Limits,
+    seed: int,
+    kept: Path,
+    begin: Path | None,
+    after_quarter: Callable[[int], object] = lambda quarter: None,
 ) -> None:
     """Ends when the steps are done or the seconds are spent, whichever comes first: the rate falls by both."""
     r = random.Random(seed)
     if begin is None:
-        network.reset(seed)
+        network.reset(BEGINNING)
     else:
         network.restore(begin)
     network.merge(False)
@@ -182,6 +122,7 @@ def train(
     )
     begun_at = _stored(kept, network, optimizer)
     step, begun, saved, losses, tokens = begun_at.step, time.time(), time.time(), [], 0
+    told = 0
     network.model.train()
     say("seed", seed, "steps", total, "of", len(plan), "at most", round(limits.seconds), "s")
     while True:
@@ -201,34 +142,14 @@ def train(
         if step % TOLD_EVERY == 0 or step == total:
             mean, speed = float(torch.stack(losses[-TOLD_EVERY:]).mean()), int(tokens / (time.time() - begun))
             say("seed", seed, "step", step, "loss", round(mean, 4), "tokens/s", speed, f"{done:.0%}")
+        if (quarter := int(done * 4)) > told and quarter < 4:
+            told = quarter
+            after_quarter(quarter)
         if time.time() - saved > limits.save_every:
             _store(kept, network, optimizer, Progress(step, begun_at.spent + time.time() - begun))
             saved = time.time()
     network.model.eval()
     say("seed", seed, "trained in", round(begun_at.spent + time.time() - begun), "s,", step, "steps")
-
-
-class Foretold(NamedTuple):
-    """What a model says of the learnt tokens of a batch, all of them in one row."""
-
-    logits: torch.Tensor
-    wanted: torch.Tensor
-    size: int
-    """Tokens that were read for it."""
-
-
-def foretell(network: Network, batch: list[Tokens]) -> Foretold:
-    width = max(map(len, batch))
-    x, y = torch.full((len(batch), width), network.end), torch.full((len(batch), width), -100)
-    for row, sequence in enumerate(batch):
-        ids = torch.from_numpy(sequence.ids)
-        x[row, : len(ids)] = ids
-        y[row, : len(ids)] = torch.where(torch.from_numpy(sequence.learnt), ids, torch.tensor(-100))
-    x, y = x.to(DEVICE), y.to(DEVICE)
-    hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state[:, :-1]
-    target = y[:, 1:]
-    wanted = target != -100
-    return Foretold(network.model.lm_head(hidden[wanted]).float(), target[wanted], x.numel())
 
 
 def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
@@ -237,18 +158,6 @@ def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
     loss = functional.cross_entropy(foretold.logits, foretold.wanted)
     loss.backward()
     return loss.detach(), foretold.size
-
-
-def of_run(line: bytes) -> Conversation:
-    """A pair of `treadle runs export --training`."""
-    pair = json.loads(line)
-    return Conversation("run", [Turn(chat_text(pair["messages"]), spaced(pair["reply"]), True)])
-
-
-def read_conversations(path: Path) -> list[Conversation]:
-    """What `training.build` has written, compressed or not."""
-    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    return [msgspec.json.decode(line, type=Conversation) for line in content.splitlines()]
 
 
 async def gather(scale: float, seed: int, data: Path | None) -> list[Conversation]:
@@ -264,7 +173,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=TOKENS_A_BATCH, help="tokens of a step: less needs less memory")
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--data", type=Path, help="conversations that training.build has written")
+    parser.add_argument("--data", help="conversations that training.build has written; may have {seed} in its name")
     parser.add_argument("--bfcl", type=Path)
     parser.add_argument("--lessons", type=Path, help="what training.mistakes has written; learnt twice, if it is there")
     parser.add_argument("--begin", type=Path, help="an adapter to begin with; without: from nothing")
@@ -284,7 +193,28 @@ def main() -> None:
     network = Network(options.model)
     faster(network)
     say("loaded", round(sum(p.numel() for p in network.parameters) / 1e6, 2), "million parameters to train on", DEVICE)
-    rendered = read_conversations(options.data) if options.data else asyncio.run(gather(options.scale, 1, options.bfcl))
+    way: Path = options.out / "on_the_way"
+    way.mkdir(exist_ok=True)
+    (options.out / "options.json").write_text(json.dumps(vars(options), default=str))
+    for seed in todo:
+        path = finished(options, seed)
+        kept = path.with_suffix(".state")
+        limits = Limits(options.seconds, options.steps, options.batch)
+        data = data_of(network, options, seed)
+        train(
+            network, data, options.recipe, limits, seed, kept, options.begin,
+            lambda quarter, seed=seed: save(network, way / f"{options.name}-{seed}-{quarter}.gguf", options.name, seed),
+        )  # fmt: skip
+        save(network, path, options.name, seed)
+        kept.unlink(missing_ok=True)
+        say("saved", path)
+
+
+def data_of(network: Network, options: argparse.Namespace, seed: int) -> list[Tokens]:
+    if options.data:
+        rendered = read_conversations(Path(options.data.replace("{seed}", str(seed))))
+    else:
+        rendered = asyncio.run(gather(options.scale, seed, options.bfcl))
     if options.lessons and options.lessons.is_file():
         rendered += read_conversations(options.lessons) * 2
     if options.runs:
@@ -292,15 +222,7 @@ def main() -> None:
     data = sequences(network, rendered)
     learnt = sum(int(sequence.learnt.sum()) for sequence in data)
     say(len(rendered), "conversations,", len(data), "sequences,", sum(map(len, data)), "tokens,", learnt, "learnt")
-    (options.out / "options.json").write_text(json.dumps(vars(options), default=str))
-    for seed in todo:
-        path = finished(options, seed)
-        kept = path.with_suffix(".state")
-        limits = Limits(options.seconds, options.steps, options.batch)
-        train(network, data, options.recipe, limits, seed, kept, options.begin)
-        save(network, path, options.name, seed)
-        kept.unlink(missing_ok=True)
-        say("saved", path)
+    return data
 
 
 def save(network: Network, path: Path, name: str, seed: int) -> None:

@@ -170,10 +170,13 @@ def test_what_is_trained_is_collected_once_the_best_first(tmp_path: Path, monkey
     assert {path.name for path in (tmp_path / "third").iterdir() if path.is_dir()} == {"made-1", "made-2"}
 
 
-def test_before_it_is_known_which_is_best_the_mean_comes_first(tmp_path: Path):
+def test_before_it_is_known_which_is_best_what_it_will_be_made_of_comes_first(tmp_path: Path):
     out = tmp_path / "0.5b"
     out.mkdir()
     for seed, name in enumerate(("made-1", "made-2", "made-mean")):
         adapter_file.write(out / f"{name}.gguf", adapter(seed))
     campaign.collect(out, tmp_path / "first", files=1)
-    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == ["0.5b-figures.tar.gz", "made-mean.gguf.xz"]
+    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == ["0.5b-figures.tar.gz", "made-1.gguf.xz"]
+    (out / "ranking.json").write_text(json.dumps([["made-mean", 1.5]]))
+    campaign.collect(out, tmp_path / "second", files=1)
+    assert (tmp_path / "second" / "made-mean.gguf.xz").is_file()
