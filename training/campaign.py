@@ -1,10 +1,10 @@
 """python -m training.campaign run MODEL.gguf OUT --name NAME --seeds 1,2,3 --data 'DATA-{seed}.jsonl.xz' --bfcl DATA
 python -m training.campaign collect OUT FOLDER
 
-`run`: all seeds of one model, each from nothing and, where the name of the data says so, with data of its own; what
-can be made of them together, and with the adapter before (`--old`); their figures, and the one to take by development
-data. Given again after an interruption it does what is left. `collect`: what is finished, in files that are small
-enough to travel: figures, logs, and packed adapters in pieces.
+`run`: all seeds of one model, each from nothing (or from the adapter `--begin`) and, where the name of the data says
+so, with data of its own; what can be made of them together, and with the adapter before (`--old`); their figures, and
+the one to take by development data. Given again after an interruption it does what is left. `collect`: what is
+finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
 from __future__ import annotations
@@ -62,10 +62,11 @@ def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: obje
 
 def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
     """A training that ends with an error is begun again; it goes on where it was."""
+    begin = ["--begin", options.begin] if options.begin and options.begin.is_file() else []
     for attempt in range(TRIES):
         if all(path.is_file() for path in adapters):
             return
-        if trainer(options, options.seeds, options.seconds).wait():
+        if trainer(options, options.seeds, options.seconds, *begin).wait():
             say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
     missing = [path.name for path in adapters if not path.is_file()]
     if missing:
@@ -205,6 +206,7 @@ def main() -> None:
     running.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--old", type=Path, help="the adapter before, if it is there")
+    running.add_argument("--begin", type=Path, help="an adapter that all seeds go on from, if it is there")
     running.add_argument(
         "--held", type=Path, help="worlds that nothing is learnt from: read by all adapters at the end"
     )

@@ -11,7 +11,7 @@
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
-VERSION=7  # of the adapters that are trained
+VERSION=8  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 unpack() { $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$1" "$2"; }
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }
@@ -36,11 +36,13 @@ arrive)
   ;;
 start)
   aside "$2"
-  old=$HOME_THERE/old-$2.gguf
-  [ ! -e "$HOME_THERE/old/$2.gguf.xz" ] || unpack "$HOME_THERE/old/$2.gguf.xz" "$old"
+  # What a parcel brought: the adapter that was shipped before, and one to go on from.
+  for kind in old begin; do
+    [ ! -e "$HOME_THERE/$kind/$2.gguf.xz" ] || unpack "$HOME_THERE/$kind/$2.gguf.xz" "$HOME_THERE/$kind-$2.gguf"
+  done
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --steps "$4" --seconds "$5" \
-    --old "$old" --held "$HOME_THERE/held.jsonl.xz" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
+    --old "$HOME_THERE/old-$2.gguf" --begin "$HOME_THERE/begin-$2.gguf" --held "$HOME_THERE/held.jsonl.xz" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
     --data "$HOME_THERE/conversations-{seed}.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"

@@ -25,12 +25,12 @@ def mean(adapters: Sequence[AdapterFile], rank: int = 0) -> AdapterFile:
             raise ValueError("these adapters are for different models or forms of prompts")
     tensors: dict[str, Array] = {}
     for projection in first.projections:
-        kept = rank or len(first.parts(projection)[0])
         a, b = _joined(adapters, projection)
         # The singular values of b @ a, by way of a small matrix: b and a are thin.
         left, core_left = np.linalg.qr(b)
         right, core_right = np.linalg.qr(a.T)
         u, values, v = np.linalg.svd(core_left @ core_right.T)
+        kept = min(rank or len(first.parts(projection)[0]), len(values))
         root = np.sqrt(values[:kept])
         scale = first.alpha / kept
         tensors[f"{projection}.lora_a"] = ((right @ v[:kept].T) * root).T.astype(np.float16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import subprocess
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,22 @@ def test_before_it_is_known_which_is_best_what_it_will_be_made_of_comes_first(tm
     (out / "ranking.json").write_text(json.dumps([["made-mean", 1.5]]))
     campaign.collect(out, tmp_path / "second", files=1)
     assert (tmp_path / "second" / "made-mean.gguf.xz").is_file()
+
+
+def test_seeds_are_blended_in_their_own_rank_in_a_wider_one_and_with_the_adapter_before(tmp_path: Path):
+    out = tmp_path / "0.5b"
+    out.mkdir()
+    seeds = [out / "made-1.gguf", out / "made-2.gguf"]
+    for seed, path in enumerate(seeds):
+        adapter_file.write(path, adapter(seed))
+    adapter_file.write(tmp_path / "old.gguf", adapter(3))
+    made = campaign.blend(Namespace(out=out, name="made", old=tmp_path / "old.gguf"), seeds)
+    assert [path.stem for path in made] == ["made-mean", "made-wide", "made-both"]
+    mean, wide, both = map(adapter_file.read, made)
+    parts = [adapter_file.read(path) for path in (*seeds, tmp_path / "old.gguf")]
+    assert soup.lost(parts[:2], mean) > soup.lost(parts[:2], wide)
+    assert soup.lost(parts[:2], wide) < 1e-4
+    assert soup.lost(parts, both) < 1e-4
+    before = [path.read_bytes() for path in made]
+    assert campaign.blend(Namespace(out=out, name="made", old=None), seeds) == made[:2]
+    assert [path.read_bytes() for path in made] == before

@@ -35,7 +35,7 @@ class Adapter(Struct, frozen=True):
 
 TAUGHT = {
     "qwen2.5-coder-0.5b": Adapter(
-        "treadle-0.5b-3", sha256="ee1f537bb0a18e43a61e9a60f7c13a5bb2354d6d1d089804384be85d74de93d3"
+        "treadle-0.5b-7", sha256="7df4808043044809e7bf84b770045266aa377b8a41cfa9e77c001498e45c13e4"
     ),
     "qwen2.5-coder-1.5b": Adapter(
         "treadle-1.5b-3", sha256="17fb1b025c8adb3fddfc14c419bffd3129e4f45dc6b4d0ad60f4151c929810a0"
