@@ -135,13 +135,13 @@ def test_the_list_counts_also_when_the_servers_own_interface_fails():
     go(main())
 
 
-OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-3-9b7d85cb.gguf", "scale": 1.0}
+OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-7-7df48080.gguf", "scale": 1.0}
 
 
 @pytest.mark.parametrize(
     ("loaded", "adapter"),
     [
-        ([OURS], "treadle-0.5b-3"),
+        ([OURS], "treadle-0.5b-7"),
         ([{**OURS, "path": "C:\\adapters\\treadle-0.5b-3.gguf"}], "treadle-0.5b-3"),
         ([{**OURS, "path": "/x/treadle-1.5b-3-68e7727b.gguf"}], ""),  # for another model
         ([{**OURS, "path": "/x/poems.gguf"}], ""),

@@ -71,7 +71,8 @@ def adapter_in(listed: list[Any], family: str) -> str:
     if len(entries) != 1 or entries[0].get("id") != 0:
         return ""
     name = _HASH.sub("", re.split(r"[/\\]", as_text(entries[0].get("path")))[-1])
-    return next((name for model, ours in TAUGHT.items() if ours.name == name and model in family.lower()), "")
+    names = {model: (ours.name, *ours.earlier) for model, ours in TAUGHT.items()}
+    return next((name for model, known in names.items() if name in known and model in family.lower()), "")
 
 
 def kind_of(listed: list[dict[str, Any]]) -> str:

@@ -31,11 +31,15 @@ class Adapter(Struct, frozen=True):
     """The file; empty for one of the package that has not been unpacked."""
     sha256: str = ""
     """Of the unpacked file, for one of the package."""
+    earlier: tuple[str, ...] = ()
+    """Names of those before it that were trained on the same form of prompts: a server may still have one."""
 
 
 TAUGHT = {
     "qwen2.5-coder-0.5b": Adapter(
-        "treadle-0.5b-7", sha256="7df4808043044809e7bf84b770045266aa377b8a41cfa9e77c001498e45c13e4"
+        "treadle-0.5b-7",
+        sha256="7df4808043044809e7bf84b770045266aa377b8a41cfa9e77c001498e45c13e4",
+        earlier=("treadle-0.5b-3",),
     ),
     "qwen2.5-coder-1.5b": Adapter(
         "treadle-1.5b-3", sha256="17fb1b025c8adb3fddfc14c419bffd3129e4f45dc6b4d0ad60f4151c929810a0"
