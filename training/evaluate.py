@@ -310,7 +310,6 @@ def main() -> None:
     parser.add_argument("--ways", default="", help="of the base model, separated by commas: direct, schema, ...")
     parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     parser.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
-    parser.add_argument("--wait", type=float, default=0, help="seconds, for adapters that are not there yet")
     parser.add_argument("--base-known", action="store_true", help="first what the model knows without an adapter")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -320,10 +319,7 @@ def main() -> None:
     elif options.base_known and not (options.out / "base_known.json").is_file():
         network.switch(False)
         report("base_known", known(network, tools_too=False, most=options.tasks), options.out)
-    deadline = time.time() + options.wait
     for path in map(Path, filter(None, options.adapters.split(","))):
-        while not path.is_file() and time.time() < deadline:
-            time.sleep(0.5)
         network.restore(path)
         network.merge(True)
         evaluate(network, path.stem, options)
