@@ -82,12 +82,16 @@ def blend(options: argparse.Namespace, seeds: list[Path]) -> list[Path]:
     made: list[Path] = []
     for kind, (paths, rank) in kinds.items():
         path = options.out / f"{options.name}-{kind}.gguf"
-        made.append(path)
         if not path.is_file():
             parts = [adapter_file.read(one) for one in paths]
-            mixed = soup.mean(parts, rank)
+            try:
+                mixed = soup.mean(parts, rank)
+            except ValueError as error:  # the one before was trained on another form: what was trained now still counts
+                say(options.out, f"no {path.stem}: {error}")
+                continue
             adapter_file.write(path, mixed)
             say(options.out, f"{path.stem}: {soup.lost(parts, mixed):.1%} of the mean change is lost by its rank")
+        made.append(path)
     return made
 
 

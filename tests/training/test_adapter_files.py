@@ -200,3 +200,14 @@ def test_seeds_are_blended_in_their_own_rank_in_a_wider_one_and_with_the_adapter
     before = [path.read_bytes() for path in made]
     assert campaign.blend(Namespace(out=out, name="made", old=None), seeds) == made[:2]
     assert [path.read_bytes() for path in made] == before
+
+
+def test_an_adapter_of_another_form_is_left_out_of_the_blends(tmp_path: Path):
+    seeds = [tmp_path / "made-1.gguf", tmp_path / "made-2.gguf"]
+    for seed, path in enumerate(seeds):
+        adapter_file.write(path, adapter(seed))
+    other = adapter(3)
+    adapter_file.write(tmp_path / "old.gguf", other._replace(texts={**other.texts, "treadle.format": "another"}))
+    made = campaign.blend(Namespace(out=tmp_path, name="made", old=tmp_path / "old.gguf"), seeds)
+    assert [path.stem for path in made] == ["made-mean", "made-wide"]
+    assert "no made-both: these adapters are for" in (tmp_path / "campaign.log").read_text()
