@@ -52,21 +52,21 @@ def start(out: Path, log: str, module: str, *arguments: object) -> subprocess.Po
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
 
 
-def trainer(options: argparse.Namespace, seeds: str, seconds: float, *more: object) -> subprocess.Popen[bytes]:
+def trainer(options: argparse.Namespace) -> subprocess.Popen[bytes]:
+    begin = ["--begin", options.begin] if options.begin and options.begin.is_file() else []
     return start(
-        options.out, "train.log", "train", options.model, options.out, "--name", options.name, "--seeds", seeds,
-        "--data", options.data, "--seconds", seconds, "--steps", options.steps, "--batch", options.batch,
-        "--recipe", options.recipe, *more,
+        options.out, "train.log", "train", options.model, options.out, "--name", options.name,
+        "--seeds", options.seeds, "--data", options.data, "--seconds", options.seconds, "--steps", options.steps,
+        "--batch", options.batch, "--recipe", options.recipe, *begin,
     )  # fmt: skip
 
 
 def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
     """A training that ends with an error is begun again; it goes on where it was."""
-    begin = ["--begin", options.begin] if options.begin and options.begin.is_file() else []
     for attempt in range(TRIES):
         if all(path.is_file() for path in adapters):
             return
-        if trainer(options, options.seeds, options.seconds, *begin).wait():
+        if trainer(options).wait():
             say(options.out, "the training ended with an error, try", attempt + 1, "of", TRIES, "(train.log)")
     missing = [path.name for path in adapters if not path.is_file()]
     if missing:

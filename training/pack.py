@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -34,14 +35,13 @@ def _rounded(tensor: Array) -> Array:
 def pack(source: Path, folder: Path) -> tuple[Path, str]:
     """The compressed file, and the hash of what it unpacks to."""
     folder.mkdir(parents=True, exist_ok=True)
-    plain = folder / f"{source.stem}.rounded"
-    write(plain, rounded(read(source)))
-    content = plain.read_bytes()
-    plain.unlink()
     packed = folder / f"{source.stem}.gguf.xz"
-    part = folder / f"{source.stem}.part"
-    part.write_bytes(lzma.compress(content, preset=6))
-    part.replace(packed)
+    with tempfile.TemporaryDirectory(dir=folder) as aside:  # another process may pack the same
+        plain, part = Path(aside) / "plain", Path(aside) / "packed"
+        write(plain, rounded(read(source)))
+        content = plain.read_bytes()
+        part.write_bytes(lzma.compress(content, preset=6))
+        part.replace(packed)
     return packed, hashlib.sha256(content).hexdigest()
 
 

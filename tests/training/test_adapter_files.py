@@ -6,6 +6,7 @@ import json
 import lzma
 import subprocess
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -211,3 +212,12 @@ def test_an_adapter_of_another_form_is_left_out_of_the_blends(tmp_path: Path):
     made = campaign.blend(Namespace(out=tmp_path, name="made", old=tmp_path / "old.gguf"), seeds)
     assert [path.stem for path in made] == ["made-mean", "made-wide"]
     assert "no made-both: these adapters are for" in (tmp_path / "campaign.log").read_text()
+
+
+def test_two_can_pack_the_same_adapter_at_the_same_time(tmp_path: Path):
+    source = tmp_path / "made-1.gguf"
+    adapter_file.write(source, adapter(1))
+    with ThreadPoolExecutor(8) as pool:
+        packed = list(pool.map(lambda _: pack.pack(source, tmp_path / "packed"), range(64)))
+    assert len(set(packed)) == 1
+    assert [path.name for path in (tmp_path / "packed").iterdir()] == ["made-1.gguf.xz"]
