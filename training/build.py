@@ -38,6 +38,8 @@ from training.scenes import (
     typed,
 )
 from training.scenes.talk import KNOWN, questions
+from training.worlds.listings import held_out as listing_held_out
+from training.worlds.listings import listings as listing_kinds
 from training.worlds.tools import Facts
 
 Make = Callable[[random.Random, Facts], Scenario]
@@ -110,11 +112,13 @@ AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
 MADE_UP = 0.22
 """Of the mixture above: written worlds take the place of the rest."""
-WRITTEN = 1.5
-"""How often each task of a written world is asked, in other words and among other tools."""
+WRITTEN = {"single": 1.5, "choose": 1.5, "chain": 1.5, "recovery": 1.5, "none": 0.6, "unable": 1.0}
+"""How often each task of a written world is asked, in other words and among other tools. Of those without a call there
+are many."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
-FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 3000, 200, 400, 2800
+FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 3000, 200, 400, 6000
+HELD_LISTINGS = 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
     "You help the staff with their daily questions.",
@@ -139,6 +143,15 @@ async def held_conversations(seed: int) -> AsyncIterator[Conversation]:
             yield rendered
 
 
+async def held_listings(seed: int) -> AsyncIterator[Conversation]:
+    """Rows to be read in the kinds of listings that are held out."""
+    r = random.Random(seed)
+    kinds = [kind for kind in listing_kinds() if listing_held_out(kind)]
+    for _ in range(HELD_LISTINGS):
+        if (rendered := await render(r, Facts(r), listings.to_record(r, kinds), "", 5)) is not None:
+            yield rendered
+
+
 async def conversations(
     scale: float, seed: int, data: Path | None, dropped: dict[str, int] | None = None, hold_out: bool = False
 ) -> AsyncIterator[Conversation]:
@@ -157,6 +170,7 @@ async def conversations(
             lost[name] += 1
         return rendered
 
+    kinds = [kind for kind in listing_kinds() if not (hold_out and listing_held_out(kind))]
     learnt = [world for world in written.worlds() if not (hold_out and written.held_out(world))]
     with tempfile.TemporaryDirectory() as folder:
         plan: list[tuple[Callable[[Facts], Scenario], str]] = []
@@ -165,7 +179,7 @@ async def conversations(
         plan += [(lambda facts: builtin_tasks.files_task(r, facts, Path(folder) / "work"), "files")] * round(
             FILES * scale
         )
-        plan += [(lambda facts: listings.listing(r, facts), "listing")] * round(LISTINGS * scale)
+        plan += [(lambda facts: listings.listing(r, facts, kinds), "listing")] * round(LISTINGS * scale)
         plan += [(lambda facts: desk.desk(r, facts, Path(folder) / "desk"), "desk")] * round(DESK * scale)
         plan += [
             (lambda facts, question=question: plain_tasks.talk(r, facts, question), "talk")
@@ -177,7 +191,7 @@ async def conversations(
         )
         plan += [
             (lambda facts, scenario=scenario: scenario, scenario.kind)
-            for scenario in written.scenarios(r, WRITTEN * scale, learnt)
+            for scenario in written.scenarios(r, {kind: often * scale for kind, often in WRITTEN.items()}, learnt)
         ]
         r.shuffle(plan)
         for make, name in plan:
@@ -244,7 +258,9 @@ async def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bfcl", type=Path)
-    parser.add_argument("--held", type=Path, help="every tenth written world goes here, and not into the other file")
+    parser.add_argument(
+        "--held", type=Path, help="every tenth written world goes here, every tenth kind of listing into listings-..."
+    )
     parser.add_argument("--report", action="store_true", help="what was made: kinds, languages, steps, tools, lengths")
     options = parser.parse_args()
     made = await _store(
@@ -252,6 +268,7 @@ async def main() -> None:
     )
     if options.held:
         await _store(options.held, held_conversations(options.seed))
+        await _store(options.held.with_name(f"listings-{options.held.name}"), held_listings(options.seed))
     if options.report:
         print(distribution(made))
 

@@ -2,8 +2,8 @@
 python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, each from nothing (or from the adapter `--begin`) and, where the name of the data says
-so, with data of its own; what can be made of them together, and with the adapter before (`--old`); their figures, and
-the one to take by development data. Given again after an interruption it does what is left. `collect`: what is
+so, with data of its own; their mean; the figures of all, and what the adapter before (`--old`) does where nothing was
+learnt from. Given again after an interruption it does what is left. `collect`: what is
 finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,19 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from training import adapter_file, pieces, soup
-from training.figures import ranking
 from training.pack import pack
 from treadle._evals.stats import wilson
 
 TRIES = 3
-WIDE = 32
-"""A rank in which the mean of several adapters is nearly whole."""
 DEVELOPMENT = "own,later,latest,alone,dev,known"
 """The sets that an adapter has to be evaluated on to be taken."""
 OF_SEEDS = "own,later,latest,dev"
 """Those that tell how far seeds differ."""
-SHARES = "0.8,1,1.25"
-"""Of its change that an adapter could keep."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
 
@@ -73,26 +69,15 @@ def train_all(options: argparse.Namespace, adapters: list[Path]) -> None:
         raise RuntimeError(f"not trained: {', '.join(missing)}")
 
 
-def blend(options: argparse.Namespace, seeds: list[Path]) -> list[Path]:
-    """What several adapters are together: the mean of the seeds in the rank of one, and in one that holds nearly all of
-    it; and the same with the adapter before."""
-    kinds = {"mean": (seeds, 0), "wide": (seeds, WIDE)}
-    if options.old and options.old.is_file():
-        kinds["both"] = ([*seeds, options.old], WIDE)
-    made: list[Path] = []
-    for kind, (paths, rank) in kinds.items():
-        path = options.out / f"{options.name}-{kind}.gguf"
-        if not path.is_file():
-            parts = [adapter_file.read(one) for one in paths]
-            try:
-                mixed = soup.mean(parts, rank)
-            except ValueError as error:  # the one before was trained on another form: what was trained now still counts
-                say(options.out, f"no {path.stem}: {error}")
-                continue
-            adapter_file.write(path, mixed)
-            say(options.out, f"{path.stem}: {soup.lost(parts, mixed):.1%} of the mean change is lost by its rank")
-        made.append(path)
-    return made
+def blend(options: argparse.Namespace, seeds: list[Path]) -> Path:
+    """The mean of the seeds, in the rank of one."""
+    path = options.out / f"{options.name}-mean.gguf"
+    if not path.is_file():
+        parts = [adapter_file.read(one) for one in seeds]
+        mixed = soup.mean(parts)
+        adapter_file.write(path, mixed)
+        say(options.out, f"{path.stem}: {soup.lost(parts, mixed):.1%} of the mean change is lost by its rank")
+    return path
 
 
 def pack_aside(out: Path, adapters: list[Path]) -> None:
@@ -101,26 +86,26 @@ def pack_aside(out: Path, adapters: list[Path]) -> None:
         start(out, "pack.log", "pack", path, out / "packed")
 
 
-def read_held(options: argparse.Namespace, seeds: list[Path], made: list[Path]) -> subprocess.Popen[bytes] | None:
-    """Begins to read the worlds that nothing was learnt from, with each adapter that there is, also on its way."""
+def read_held(options: argparse.Namespace, made: list[Path]) -> subprocess.Popen[bytes] | None:
+    """Begins to read what nothing was learnt from, with each adapter that there is, also on its way."""
     if options.held is None:
         return None
     on_the_way = sorted((options.out / "on_the_way").glob("*.gguf"))
-    old = [options.old] if options.old and options.old.is_file() else []
-    adapters = [*old, *made, *seeds, *on_the_way]
-    return start(options.out, "held.log", "held", options.model, options.held, *adapters, "--shares", SHARES)
+    before = [path for path in (options.old, options.begin) if path and path.is_file()]
+    adapters = [*before, *made, *on_the_way]
+    return start(options.out, "held.log", "held", options.model, options.held, *adapters)
 
 
-def evaluate_all(options: argparse.Namespace, adapters: list[Path], sets: str) -> None:
+def evaluate_all(options: argparse.Namespace, sets_of: dict[Path, str]) -> None:
     """Side by side: decoding waits more than it computes."""
     working = [
         start(
             options.out, f"evaluate-{path.stem}.log", "evaluate", options.model, options.out, "--adapters", path,
             "--sets", sets, "--bfcl", options.bfcl, "--rows", options.rows, "--tasks", options.tasks,
         )
-        for path in adapters
+        for path, sets in sets_of.items()
     ]  # fmt: skip
-    for path, process in zip(adapters, working, strict=True):
+    for path, process in zip(sets_of, working, strict=True):
         if process.wait():
             say(options.out, "an evaluation ended with an error:", path.stem)
 
@@ -133,17 +118,12 @@ def run(options: argparse.Namespace) -> None:
     train_all(options, seeds)
     say(out, "trained")
     pack_aside(out, seeds)
-    made = blend(options, seeds) if len(seeds) > 1 else seeds
-    reading = read_held(options, seeds, made)
-    evaluate_all(options, made, DEVELOPMENT)
-    ranked = ranking(out, [path.stem for path in made])
-    (out / "ranking.json").write_text(json.dumps(ranked))
-    say(out, "by development data:", ranked)
-    best = [out / f"{name}.gguf" for name, _ in ranked[:1]]
-    pack_aside(out, best)
+    best = blend(options, seeds) if len(seeds) > 1 else seeds[0]
+    pack_aside(out, [best])
+    reading = read_held(options, [best, *(seed for seed in seeds if seed != best)])
+    evaluate_all(options, {**dict.fromkeys(seeds, OF_SEEDS), best: DEVELOPMENT})
     if options.test:
-        evaluate_all(options, best, "test")
-    evaluate_all(options, seeds, OF_SEEDS)
+        evaluate_all(options, {best: "test"})
     if reading is not None:
         reading.wait()
     (out / "finished").write_text(time.strftime("%H:%M:%S"))
@@ -162,17 +142,14 @@ def table(out: Path) -> str:
 
 
 def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
-    """The figures and logs in one file; adapters that have not been collected yet, the best first (until that is known,
-    what it will be made of), as many as fit into that number of files: one that is too large for a file is in pieces
-    with hashes."""
+    """The figures and logs in one file; adapters that have not been collected yet, the mean first, as many as fit into
+    that number of files: one that is too large for a file is in pieces with hashes."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(folder / f"{out.name}-figures.tar.gz", "w:gz") as archive:
         for path in sorted([*out.glob("*.json"), *out.glob("*.log")]):
             archive.add(path, path.name)
-    ranked = json.loads((out / "ranking.json").read_text()) if (out / "ranking.json").is_file() else []
-    best = [out / f"{name}.gguf" for name, _ in ranked[:1]]
-    seeds = sorted(path for path in out.glob("*.gguf") if path.stem.rpartition("-")[2].isdigit())
-    first = [*best, *(path for path in seeds if path not in best)]
+    made = [path for path in out.glob("*.gguf") if re.fullmatch(r".*-(mean|\d+)", path.stem)]
+    first = sorted(made, key=lambda path: (not path.stem.endswith("-mean"), path.stem))
     for path in first:
         mark = out / "packed" / f"{path.stem}.collected"
         if mark.is_file() and not again:
@@ -211,9 +188,7 @@ def main() -> None:
     running.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     running.add_argument("--old", type=Path, help="the adapter before, if it is there")
     running.add_argument("--begin", type=Path, help="an adapter that all seeds go on from, if it is there")
-    running.add_argument(
-        "--held", type=Path, help="worlds that nothing is learnt from: read by all adapters at the end"
-    )
+    running.add_argument("--held", help="files of what nothing is learnt from, read by all adapters at the end")
     running.add_argument("--test", action="store_true", help="at the end, the test rows as well, once")
     collecting = commands.add_parser("collect")
     collecting.add_argument("out", type=Path)

@@ -77,7 +77,9 @@ def main() -> None:
     for seed, path in enumerate(options.data, 1):
         shutil.copy(path, first / "data" / f"conversations-{seed}.jsonl.xz")
     if options.held:
-        shutil.copy(options.held, first / "data" / "held.jsonl.xz")
+        for kind in ("", "listings-"):
+            source = options.held.with_name(f"{kind}{options.held.name}")
+            shutil.copy(source, first / "data" / f"{kind}held.jsonl.xz")
     weights = {name: Path(path) for name, _, path in (entry.partition("=") for entry in options.weights)}
     made = [first, *parcels(options.folder, weights, options.megabytes * 1_000_000)]
     for parcel in made:

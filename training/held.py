@@ -1,4 +1,4 @@
-"""python -m training.held MODEL.gguf HELD.jsonl.xz [ADAPTER.gguf ...] [--shares 0.8,1]
+"""python -m training.held MODEL.gguf HELD.jsonl.xz[,MORE] [ADAPTER.gguf ...] [--shares 0.8,1]
 
 What adapters do in written worlds that nothing was learnt from (`training.build --held`). Each reply of a script is
 read once, without decoding: a call is right when each of its tokens is the one that a greedy model would write there.
@@ -72,20 +72,26 @@ def _mean(values: list[float]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
-    parser.add_argument("held", type=Path)
+    parser.add_argument("held", help="files, separated by commas; each is counted by itself")
     parser.add_argument("adapters", type=Path, nargs="*")
     parser.add_argument("--shares", default="1", help="how much of its change each adapter keeps, separated by commas")
     parser.add_argument("--most", type=int, default=0, help="conversations, at most")
     options = parser.parse_args()
     network = Network(options.model)
-    held = sequences(network, read_conversations(options.held)[: options.most or None])
+    read = {path.name.partition(".")[0]: read_conversations(path) for path in map(Path, options.held.split(","))}
+    held = {name: sequences(network, found[: options.most or None]) for name, found in read.items()}
+
+    def told(title: str) -> None:
+        for name, tokens in held.items():
+            print(f"{name}, {title}:", measured(network, tokens), flush=True)
+
     network.switch(False)
-    print("without an adapter:", measured(network, held), flush=True)
+    told("without an adapter")
     network.switch(True)
     for path in options.adapters:
         for share in map(float, options.shares.split(",")):
             network.restore(path, share)
-            print(f"{path.stem}, {share:.0%} of it:", measured(network, held), flush=True)
+            told(f"{path.stem}, {share:.0%} of it")
 
 
 if __name__ == "__main__":

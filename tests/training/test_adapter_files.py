@@ -16,7 +16,6 @@ from training_kit import ROOT
 
 from training import adapter_file, campaign, pack, pieces, soup  # isort: skip
 from training.adapter_file import AdapterFile
-from training.figures import ranking
 from training.render import spaced
 
 from treadle._evals.stats import wilson
@@ -138,80 +137,42 @@ def test_intervals(right: int, of: int, low: float, high: float):
     assert wilson(right, of) == pytest.approx((low, high), abs=0.006)
 
 
-def test_the_choice_looks_at_the_worst_kind_too(tmp_path: Path):
-    kinds = {"even": {"chain": [8, 10], "none": [8, 10]}, "odd": {"chain": [6, 10], "none": [10, 10]}}
-    for tag, by in kinds.items():
-        (tmp_path / f"{tag}_own.json").write_text(json.dumps({"right": 16, "of": 20, "by": {}, "kinds": by}))
-        for other in ("later", "latest", "alone", "dev"):
-            table = {"right": 70, "of": 100, "by": {"x": [70, 100]}}
-            (tmp_path / f"{tag}_{other}.json").write_text(json.dumps(table))
-    (tmp_path / "half_own.json").write_text(json.dumps({"right": 20, "of": 20, "by": {}, "kinds": {}}))
-    assert [tag for tag, _ in ranking(tmp_path, ["odd", "even", "half"])] == ["even", "odd"]
-
-
 def test_a_pair_of_ones_own_runs_has_the_blanks_that_a_model_has_to_write():
     """`runs export --training` writes JSON without blanks; the constraint demands them."""
     assert spaced('{"action":"find","args":{"n":[1,2]}}') == '{"action": "find", "args": {"n": [1, 2]}}'
 
 
-def test_what_is_trained_is_collected_once_the_best_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_trained_is_collected_once_the_mean_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     out, first, second = tmp_path / "0.5b", tmp_path / "first", tmp_path / "second"
     out.mkdir()
-    for seed in (1, 2):
-        adapter_file.write(out / f"made-{seed}.gguf", adapter(seed))
+    for seed, name in enumerate(("made-1", "made-mean")):
+        adapter_file.write(out / f"{name}.gguf", adapter(seed))
     (out / "made-1_own.json").write_text(json.dumps({"right": 3, "of": 4, "by": {}}))
-    (out / "ranking.json").write_text(json.dumps([["made-2", 1.5], ["made-1", 1.2]]))
     campaign.collect(out, first, files=1)
-    assert sorted(path.name for path in first.iterdir()) == ["0.5b-figures.tar.gz", "made-2.gguf.xz"]
+    assert sorted(path.name for path in first.iterdir()) == ["0.5b-figures.tar.gz", "made-mean.gguf.xz"]
     monkeypatch.setattr(campaign, "PIECE", 300)  # as if it were larger than what travels
     campaign.collect(out, second, files=50)
     assert pieces.join(second / "made-1", tmp_path / "made-1.gguf.xz")
-    assert not (second / "made-2").exists()
+    assert not (second / "made-mean").exists()
     assert lzma.decompress((tmp_path / "made-1.gguf.xz").read_bytes())[:4] == b"GGUF"
     campaign.collect(out, tmp_path / "third", files=50, again=True)
-    assert {path.name for path in (tmp_path / "third").iterdir() if path.is_dir()} == {"made-1", "made-2"}
+    assert {path.name for path in (tmp_path / "third").iterdir() if path.is_dir()} == {"made-1", "made-mean"}
 
 
-def test_before_it_is_known_which_is_best_what_it_will_be_made_of_comes_first(tmp_path: Path):
-    out = tmp_path / "0.5b"
-    out.mkdir()
-    for seed, name in enumerate(("made-1", "made-2", "made-mean")):
-        adapter_file.write(out / f"{name}.gguf", adapter(seed))
-    campaign.collect(out, tmp_path / "first", files=1)
-    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == ["0.5b-figures.tar.gz", "made-1.gguf.xz"]
-    (out / "ranking.json").write_text(json.dumps([["made-mean", 1.5]]))
-    campaign.collect(out, tmp_path / "second", files=1)
-    assert (tmp_path / "second" / "made-mean.gguf.xz").is_file()
-
-
-def test_seeds_are_blended_in_their_own_rank_in_a_wider_one_and_with_the_adapter_before(tmp_path: Path):
-    out = tmp_path / "0.5b"
-    out.mkdir()
-    seeds = [out / "made-1.gguf", out / "made-2.gguf"]
-    for seed, path in enumerate(seeds):
-        adapter_file.write(path, adapter(seed))
-    adapter_file.write(tmp_path / "old.gguf", adapter(3))
-    made = campaign.blend(Namespace(out=out, name="made", old=tmp_path / "old.gguf"), seeds)
-    assert [path.stem for path in made] == ["made-mean", "made-wide", "made-both"]
-    mean, wide, both = map(adapter_file.read, made)
-    parts = [adapter_file.read(path) for path in (*seeds, tmp_path / "old.gguf")]
-    assert soup.lost(parts[:2], mean) > soup.lost(parts[:2], wide)
-    assert soup.lost(parts[:2], wide) < 1e-4
-    assert soup.lost(parts, both) < 1e-4
-    before = [path.read_bytes() for path in made]
-    assert campaign.blend(Namespace(out=out, name="made", old=None), seeds) == made[:2]
-    assert [path.read_bytes() for path in made] == before
-
-
-def test_an_adapter_of_another_form_is_left_out_of_the_blends(tmp_path: Path):
+def test_the_mean_of_seeds_is_made_once_in_the_rank_of_one(tmp_path: Path):
     seeds = [tmp_path / "made-1.gguf", tmp_path / "made-2.gguf"]
     for seed, path in enumerate(seeds):
         adapter_file.write(path, adapter(seed))
-    other = adapter(3)
-    adapter_file.write(tmp_path / "old.gguf", other._replace(texts={**other.texts, "treadle.format": "another"}))
-    made = campaign.blend(Namespace(out=tmp_path, name="made", old=tmp_path / "old.gguf"), seeds)
-    assert [path.stem for path in made] == ["made-mean", "made-wide"]
-    assert "no made-both: these adapters are for" in (tmp_path / "campaign.log").read_text()
+    made = campaign.blend(Namespace(out=tmp_path, name="made"), seeds)
+    parts = [adapter_file.read(path) for path in seeds]
+    mean, wide = adapter_file.read(made), soup.mean(parts, 32)
+    assert {name: tensor.shape for name, tensor in mean.tensors.items()} == {
+        name: tensor.shape for name, tensor in parts[0].tensors.items()
+    }
+    assert soup.lost(parts, wide) < 1e-4 < soup.lost(parts, mean) < 1
+    before = made.stat().st_mtime_ns
+    assert campaign.blend(Namespace(out=tmp_path, name="made"), seeds) == made
+    assert made.stat().st_mtime_ns == before
 
 
 def test_two_can_pack_the_same_adapter_at_the_same_time(tmp_path: Path):

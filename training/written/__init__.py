@@ -11,7 +11,7 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +50,7 @@ class Task(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     ask: list[str]
     steps: list[Call]
     answer: str
+    """Of kind `none` it is the base model's own, and not learnt: it may be empty."""
     unsuccessful: bool = False
 
 
@@ -167,7 +168,7 @@ def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
         else:
             steps.append(Act(step.call, step.args, not step.slip))
     if task.kind == "none":
-        return [Leave(task.answer)]
+        return [Leave(task.answer or "...")]
     return [*steps, Say(task.answer, not task.unsuccessful and task.kind != "unable")]
 
 
@@ -187,7 +188,7 @@ def scenario(r: random.Random, world: World, task: Task, others: Sequence[World]
     calculator = None if plain or r.random() < 0.6 else Calculator(r)
     if calculator is not None and any(tool.name == calculator.name for tool in described):
         calculator = None
-    if computes or (not plain and task.kind != "unable" and len(described) > 1 and r.random() < 0.5):
+    if computes or (not plain and len(described) > 1 and r.random() < 0.5):
         tools.insert(r.randint(0, len(tools)), builtin(CALCULATOR) if calculator is None else calculator)
     ask = task.ask[0] if plain else r.choice(task.ask)
     return Scenario(f"written_{task.kind}", tools, ask, _steps(task, calculator), fill=False)
@@ -198,11 +199,14 @@ def held_out(world: World) -> bool:
     return zlib.crc32(world.name.encode()) % 10 == 0
 
 
-def scenarios(r: random.Random, times: float, of: Sequence[World] | None = None) -> Iterator[Scenario]:
-    """All tasks of these worlds, or of all, each so many times in other ways."""
+def scenarios(
+    r: random.Random, times: float | Mapping[str, float], of: Sequence[World] | None = None
+) -> Iterator[Scenario]:
+    """All tasks of these worlds, or of all, each so many times in other ways; `times` may depend on the kind."""
     everything = worlds() if of is None else of
     for world in everything:
         others = [other for other in everything if other is not world]
         for task in world.tasks:
-            for _ in range(int(times) + (r.random() < times % 1)):
+            often = times[task.kind] if isinstance(times, Mapping) else times
+            for _ in range(int(often) + (r.random() < often % 1)):
                 yield scenario(r, world, task, others)

@@ -46,7 +46,7 @@ def made_up(answer: str, seen: str) -> list[str]:
 
 def of_task(world: World, task: Task) -> Iterator[str]:
     tools = {tool.name: tool for tool in world.tools}
-    if len(set(task.ask)) < 2:
+    if len(set(task.ask)) < (2 if task.steps else 1):
         yield "two or more phrasings are wanted in `ask`"
     if task.kind in ("none", "unable") and task.steps:
         yield f"a task of kind {task.kind} has no steps"
