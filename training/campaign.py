@@ -159,6 +159,7 @@ def collect(out: Path, folder: Path, files: int, again: bool = False) -> None:
             pack(path, out / "packed")
         count = 1 if packed.stat().st_size <= PIECE else 1 - -packed.stat().st_size // PIECE
         if count > files:
+            print(f"{path.stem} takes {count} files and is left for the next time (--files)")
             break
         files -= count
         if count == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import subprocess
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +158,19 @@ def test_what_is_trained_is_collected_once_the_mean_first(tmp_path: Path, monkey
     assert lzma.decompress((tmp_path / "made-1.gguf.xz").read_bytes())[:4] == b"GGUF"
     campaign.collect(out, tmp_path / "third", files=50, again=True)
     assert {path.name for path in (tmp_path / "third").iterdir() if path.is_dir()} == {"made-1", "made-mean"}
+
+
+def test_what_does_not_fit_is_told_and_left_for_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "1.5b"
+    out.mkdir()
+    adapter_file.write(out / "made-mean.gguf", adapter(1))
+    monkeypatch.setattr(campaign, "PIECE", 300)
+    campaign.collect(out, tmp_path / "first", files=1)
+    assert re.search(r"made-mean takes \d+ files and is left for the next time", capsys.readouterr().out)
+    campaign.collect(out, tmp_path / "second", files=50)
+    assert (tmp_path / "second" / "made-mean").is_dir()
 
 
 def test_the_mean_of_seeds_is_made_once_in_the_rank_of_one(tmp_path: Path):

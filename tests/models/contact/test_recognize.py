@@ -143,7 +143,7 @@ OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-7-7df48
     [
         ([OURS], "treadle-0.5b-7"),
         ([{**OURS, "path": "C:\\adapters\\treadle-0.5b-3.gguf"}], "treadle-0.5b-3"),
-        ([{**OURS, "path": "/x/treadle-1.5b-3-68e7727b.gguf"}], ""),  # for another model
+        ([{**OURS, "path": "/x/treadle-1.5b-8-5075c2cd.gguf"}], ""),  # for another model
         ([{**OURS, "path": "/x/poems.gguf"}], ""),
         ([OURS, {"id": 1, "path": "/x/poems.gguf", "scale": 1.0}], ""),
         ([{**OURS, "id": 3}], ""),

@@ -42,7 +42,9 @@ TAUGHT = {
         earlier=("treadle-0.5b-3",),
     ),
     "qwen2.5-coder-1.5b": Adapter(
-        "treadle-1.5b-3", sha256="17fb1b025c8adb3fddfc14c419bffd3129e4f45dc6b4d0ad60f4151c929810a0"
+        "treadle-1.5b-8",
+        sha256="5075c2cdf62104d545e2c6001a174b0deaa7ef6778206cfcfa4a90117ce55d8b",
+        earlier=("treadle-1.5b-3",),
     ),
 }
 """The adapters of the package, by the model of the catalogue that each was trained for."""
