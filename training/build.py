@@ -22,6 +22,7 @@ from training.report import distribution
 from training.scenario import Act, Scenario, deal
 from training.scenes import (
     builtin_tasks,
+    by_example,
     chains,
     desk,
     foreign,
@@ -118,7 +119,7 @@ are many."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
 FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 3000, 200, 400, 6000
-HELD_LISTINGS = 400
+BY_EXAMPLE, HELD_LISTINGS = 1200, 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
     "You help the staff with their daily questions.",
@@ -180,6 +181,7 @@ async def conversations(
             FILES * scale
         )
         plan += [(lambda facts: listings.listing(r, facts, kinds), "listing")] * round(LISTINGS * scale)
+        plan += [(lambda facts: by_example.by_example(r, facts), "by_example")] * round(BY_EXAMPLE * scale)
         plan += [(lambda facts: desk.desk(r, facts, Path(folder) / "desk"), "desk")] * round(DESK * scale)
         plan += [
             (lambda facts, question=question: plain_tasks.talk(r, facts, question), "talk")

@@ -26,9 +26,9 @@ from training.pack import pack
 from treadle._evals.stats import wilson
 
 TRIES = 3
-DEVELOPMENT = "own,later,latest,alone,dev,known"
+DEVELOPMENT = "own,later,latest,newest,alone,dev,known"
 """The sets that an adapter has to be evaluated on to be taken."""
-OF_SEEDS = "own,later,latest,dev"
+OF_SEEDS = "own,later,latest,newest,dev"
 """Those that tell how far seeds differ."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""

@@ -42,6 +42,8 @@ LATER = ("later/archive", "later/windfarm", "later/harbour", "later/school")
 """Sets that were unseen until the second adapters had been trained."""
 LATEST = ("later/library", "later/vineyard", "later/garden", "later/escape")
 """Unseen until the third had been."""
+NEWEST = ("later/driving", "later/karaoke", "later/salon", "later/golf")
+"""Unseen until the eighth had been."""
 
 
 class _Waiting(NamedTuple):
@@ -261,6 +263,7 @@ def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
         "own": lambda: asyncio.run(own_sets(network, most=options.tasks, **facts)),
         "later": lambda: asyncio.run(own_sets(network, names=LATER, most=options.tasks, **facts)),
         "latest": lambda: asyncio.run(own_sets(network, names=LATEST, most=options.tasks, **facts)),
+        "newest": lambda: asyncio.run(own_sets(network, names=NEWEST, most=options.tasks, **facts)),
         "alone": lambda: asyncio.run(own_sets(network, names=(*OWN, *LATER), most=options.tasks, alone=True, **facts)),
         "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
         "known": lambda: known(network, tools_too=True, most=options.tasks),
@@ -291,7 +294,7 @@ def evaluate_base(network: Network, options: argparse.Namespace) -> None:
     for tag, dialect, facts in PLAIN:
         if options.ways and tag not in ways:
             continue
-        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST)):
+        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST), ("newest", NEWEST)):
             found = asyncio.run(own_sets(network, dialect, sets, most=options.tasks, **facts))
             report(f"base_{tag}_{name}", found, options.out)
         if rows:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import archive
 import clinic
+import driving
 import escape
 import garden
+import golf
 import harbour
+import karaoke
 import library
 import office
+import salon
 import school
 import shop
 import travel
@@ -22,5 +26,8 @@ from treadle import Tool
 
 
 def tools() -> list[Tool]:
-    worlds = (shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape)
+    worlds = (
+        shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape,
+        driving, karaoke, salon, golf,
+    )  # fmt: skip
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

@@ -57,7 +57,9 @@ def test_a_condition_leaves_rows_out_before_most_or_least_is_asked_for():
         value = [min, max][picked.most](picked.among, key=_of(column))
         assert picked.row is value
         common = set(map(str, picked.row.values())).intersection(*(map(str, row.values()) for row in picked.among))
-        assert any(word in picked.question for word in common)
+        amounts = [key for key in picked.row if not isinstance(picked.row[key], str)]
+        bounds = {shown(min(row[key] for row in picked.among)) for key in amounts}
+        assert any(word in picked.question for word in (*common, *bounds))
         others += picked.row is not [min, max][picked.most](given.rows, key=_of(column))
     assert others > 150
 

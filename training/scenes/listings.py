@@ -10,15 +10,15 @@ from typing import NamedTuple
 from training.scenario import Act, Say, Scenario, Step
 from training.worlds.listings import Column, Listing, Table, table
 from training.worlds.row_forms import Row
-from training.worlds.tools import Facts
+from training.worlds.tools import Facts, shown
 
 FOLLOWED = 0.45
 """Part of the questions that ask for something else of the row, too."""
 BY_RECORD = 0.4
 """Part of these for which that is not in the listing, but in the record of the thing."""
-CONDITIONED, ALL_OF_THEM = 0.3, 0.08
-"""Parts of the English ones: those that leave some rows out before they ask for most or least, and those that ask for
-all rows that are something."""
+CONDITIONED, BOUNDED, ALL_OF_THEM = 0.3, 0.4, 0.08
+"""Parts of the English ones: those that leave some rows out before they ask for most or least, of these those that do
+it by a number, and those that ask for all rows that are something."""
 MATTERS = 0.75
 """Part of the conditions that leave out the row that would be meant without."""
 AND = {"en": "and ", "de": "und ", "fr": "et ", "es": "y ", "it": "e "}
@@ -45,6 +45,12 @@ ONLY_IN = (
     "{question} It must say {value} under {key}.",
     "With {key} {value} only: {question}",
     "Of those with {key} {value}: {question}",
+)
+AT_LEAST = (
+    "{question} At least {bound} for {key}, please.",
+    "{question} Its {key} has to be {bound} or more.",
+    "With {key} of no less than {bound}: {question}",
+    "{question} ({key} from {bound} up)",
 )
 ALL = (
     "Which of the {things} for {arg} are {value}?",
@@ -144,24 +150,49 @@ def _with_state(r: random.Random, given: Table, kept: list[Row]) -> tuple[Table,
 
 
 def conditioned(r: random.Random, given: Table, column: Column) -> tuple[Table, Picked]:
-    """Most or least of it among some of the rows: those of a category, or of a state that the table gets for it."""
+    """Most or least of it among some of the rows: those with enough of something else, those of a category, or those of
+    a state that the table gets for it."""
     plain = _picked(r, given, column)
-    rows = given.rows
-    for other in (one for one in given.listing.columns if one.kind == "category"):
-        kept = [row for row in rows if row[other.key] == rows[0][other.key]]
-        if 2 <= len(kept) < len(rows) and (plain.row not in kept or r.random() > MATTERS):
-            words = r.choice(ONLY_IN).replace("{key}", other.key.replace("_", " "))
-            value = str(rows[0][other.key])
-            break
-    else:
-        open_to_choice = [row for row in rows if row is not plain.row] if r.random() < MATTERS else rows
+    kept, words = _bounded(r, given, plain) if r.random() < BOUNDED else ([], "")
+    if not kept:
+        kept, words = _of_category(r, given, plain)
+    if not kept:
+        open_to_choice = [row for row in given.rows if row is not plain.row] if r.random() < MATTERS else given.rows
         fewest = min(2, len(open_to_choice))
-        kept = r.sample(open_to_choice, r.randint(fewest, max(fewest, min(len(open_to_choice), len(rows) - 1))))
+        most = max(fewest, min(len(open_to_choice), len(given.rows) - 1))
+        kept = r.sample(open_to_choice, r.randint(fewest, most))
         given, value = _with_state(r, given, kept)
-        words = r.choice(ONLY)
-    question = words.replace("{question}", plain.question).replace("{value}", value)
+        words = r.choice(ONLY).replace("{value}", value)
     ordered = sorted(kept, key=lambda row: row[column.key])
+    question = words.replace("{question}", plain.question)
     return given, Picked(question, ordered[-1 if plain.most else 0], column, most=plain.most, among=kept)
+
+
+def _matters(r: random.Random, kept: list[Row], given: Table, plain: Picked) -> bool:
+    return 2 <= len(kept) < len(given.rows) and (plain.row not in kept or r.random() > MATTERS)
+
+
+def _bounded(r: random.Random, given: Table, plain: Picked) -> tuple[list[Row], str]:
+    """Rows that have at least so much of another column; none where that changes nothing."""
+    for other in (one for one in given.listing.columns if one.kind == "number" and one is not plain.column):
+        bound = sorted(row[other.key] for row in given.rows)[r.randint(1, len(given.rows) - 2)]
+        kept = [row for row in given.rows if row[other.key] >= bound]
+        if _matters(r, kept, given, plain):
+            return kept, r.choice(AT_LEAST).replace("{bound}", shown(bound)).replace("{key}", _spoken(other.key))
+    return [], ""
+
+
+def _of_category(r: random.Random, given: Table, plain: Picked) -> tuple[list[Row], str]:
+    for other in (one for one in given.listing.columns if one.kind == "category"):
+        value = str(given.rows[0][other.key])
+        kept = [row for row in given.rows if row[other.key] == value]
+        if _matters(r, kept, given, plain):
+            return kept, r.choice(ONLY_IN).replace("{key}", _spoken(other.key)).replace("{value}", value)
+    return [], ""
+
+
+def _spoken(key: str) -> str:
+    return key.replace("_", " ")
 
 
 def _all_of_them(r: random.Random, given: Table) -> Scenario:

@@ -115,6 +115,14 @@ def test_only_the_first_numbers_of_a_long_text_are_checked():
         ("1200.05", "pay 1200.5", False),
         ("0.0.0.0", "0" * 5000 + "x", False),
         ("A0-0-0-0-0-0-0", "0" * 5000 + "x", False),
+        ("064-SH", "one of those labels, SH.64 it says", True),
+        ("SH.64", "code 064-SH", True),
+        ("2007-0412", "this one just reads 412/07, the rest is gone", True),
+        ("0412/2007", "412/07", True),
+        ("2008-0412", "412/07", False),
+        ("064-SK", "SH.64", False),
+        ("065-SH", "SH.64", False),
+        ("064-SH", "64 of SH", False),
     ],
 )
 def test_a_value_can_be_said_in_another_form(value: str, source: str, expected: bool):

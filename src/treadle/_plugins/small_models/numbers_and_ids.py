@@ -56,7 +56,8 @@ def mentions(text: str, value: str) -> bool:
 
 def said_otherwise(value: str, sources: Iterable[str]) -> bool:
     """Whether an id, a day or a time of day may be what a source says in another form: without letters and zeros before
-    it (`AB-0407` is 407), apart (`12 34-56` is 123456), in another order (`2026-04-15`), in words, or in parts."""
+    it (`AB-0407` is 407), apart (`12 34-56` is 123456), in another order (`2026-04-15`, `064-SH` for SH.64), in words,
+    or in parts."""
     if " " in value or len(value) > _LONGEST:
         return False
     texts = list(sources)
@@ -75,7 +76,7 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
         return True
     if found := _MONTH_AND_YEAR.fullmatch(value):
         return any(_YEAR.fullmatch(run) and run.endswith(found[1]) for run in said)
-    if _padded(value, texts) or _joined(value, texts) or _with_an_initial(value, texts):
+    if any(said_so(value, texts) for said_so in (_padded, _turned, _joined, _with_an_initial)):
         return True
     digits = _stripped(value)
     bare = [run for text in texts for run in _BARE.findall(text)]
@@ -92,6 +93,20 @@ def _padded(value: str, texts: list[str]) -> bool:
     parted = "[-_ ./]?" if all(len(run) >= _WORD for run in runs if run[0].isalpha()) else "[-_./]?"
     pattern = re.compile(rf"(?<!\w){parted.join(map(re.escape, runs))}(?!\w)", re.IGNORECASE)
     return any(pattern.search(_ZEROS.sub("", text)) for text in texts)
+
+
+def _turned(value: str, texts: list[str]) -> bool:
+    """Whether a word of a source has the same parts in another order, a year in short perhaps: `064-SH` is SH.64,
+    `2007-0412` is 412/07."""
+    parts = _parts(value)
+    if len(parts) < 2 or _PLAIN.fullmatch(value):
+        return False
+    return any(_parts(token) == parts for text in texts for token in _TOKEN.findall(text))
+
+
+def _parts(word: str) -> list[str]:
+    runs = (run[-2:] if _YEAR.fullmatch(run) else run for run in _RUNS.findall(word.casefold()))
+    return sorted(run.lstrip("0") or "0" for run in runs)
 
 
 def _joined(value: str, texts: list[str]) -> bool:
