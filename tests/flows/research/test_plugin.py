@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -158,12 +159,17 @@ def test_a_typed_answer_stays_what_its_type_says(base: KnowledgeBase):
 
 
 def test_the_answer_of_a_plan_cites_what_its_steps_have_read():
-    """Each step counts its sources from one: in the answer each has a number of its own."""
+    """Each source has a number of its own, in the order in which the steps have read them."""
     facts = {"Anna": "Anna Weber was born in Graz in 1931.", "Graz": "Graz has 291,134 inhabitants."}
+    read = asyncio.Event()
 
     @tool(effect="pure")
-    def look(what: str) -> str:
+    async def look(what: str) -> str:
         """Look."""
+        if what == "Graz":  # the steps run side by side: the other one reads first
+            await read.wait()
+            await asyncio.sleep(0.2)
+        read.set()
         return facts[what]
 
     def reply(request: Any) -> Any:
