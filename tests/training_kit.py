@@ -19,7 +19,7 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @functools.cache
-def conversations(scale: float = 0.02, seed: int = 3) -> tuple[list[Conversation], dict[str, int]]:
+def conversations(scale: float = 0.02, seed: int = 4) -> tuple[list[Conversation], dict[str, int]]:
     """With the names of those that the engine did not take."""
     dropped: dict[str, int] = {}
 

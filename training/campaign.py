@@ -3,8 +3,8 @@ python -m training.campaign collect OUT FOLDER
 
 `run`: all seeds of one model, each from nothing (or from the adapter `--begin`) and, where the name of the data says
 so, with data of its own; their mean; the figures of all, and what the adapter before (`--old`) does where nothing was
-learnt from. Given again after an interruption it does what is left. `collect`: what is
-finished, in files that are small enough to travel: figures, logs, and packed adapters in pieces.
+learnt from. Given again after an interruption it does what is left. `collect`: what is finished, in files that are
+small enough to travel: figures, logs, and packed adapters in pieces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Codes in another form than the tool takes: its error, or its description, tells by an example how to write them."""
+"""Codes in another form than the tool takes: its error tells by an example how they are written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from training.scenario import Act, Say, Scenario, Step
+from training.worlds import words as w
 from training.worlds.naming import styled
 from training.worlds.tools import Facts, parameters, text_schema
 from treadle import Tool, ToolError
 
-TOLD_BEFORE = 0.2
-"""Part of the tools whose description tells it, so that the first call can be right."""
 FILE = Path(__file__).parents[1] / "worlds" / "codes.json"
 LETTERS = "ABCDEFGHJKLMNPRSTVWXZ"
 
@@ -112,7 +111,7 @@ def _padded(r: random.Random, thing: Thing) -> Case:
 def _by_kind(r: random.Random, thing: Thing) -> Case:
     """The letter tells the kind, which people say in words."""
     new = Written(r.choice(PATTERNS[:4]), r.choice((0, 3, 4, 5)))
-    letters = dict(zip(thing.kinds, _initials(thing.kinds), strict=True))
+    letters = {kind: kind[0].upper() for kind in thing.kinds}
     kind, number = r.choice(thing.kinds), r.randint(10, 999)
     table = ", ".join(f"{letter} for {name}" for name, letter in r.sample(list(letters.items()), len(letters)))
     example = new(r.choice([*letters.values()]), r.randint(1, 99))
@@ -125,10 +124,6 @@ def _by_kind(r: random.Random, thing: Thing) -> Case:
     )
     said = r.choice((f"{number} ({kind})", f"{number}, {kind},", f"number {number}, which is a {kind} one,"))
     return Case(said, str(number), new(letters[kind], number), rule)
-
-
-def _initials(kinds: tuple[str, ...]) -> list[str]:
-    return [kind[0].upper() for kind in kinds]
 
 
 def _by_year(r: random.Random, thing: Thing) -> Case:
@@ -166,24 +161,17 @@ def by_example(r: random.Random, facts: Facts) -> Scenario:
             raise ToolError(case.rule)
         if form == "json":
             return json.dumps({name: case.right, thing.field: value})
-        return value if form == "plain" else f"{case.right}: {thing.field.replace('_', ' ')} {value}"
+        return value if form == "plain" else f"{case.right}: {w.spoken(thing.field)} {value}"
 
-    before = r.random() < TOLD_BEFORE
-    about = r.choice(
-        (
-            f"What is known of a {thing.name}.",
-            f"Looks up a {thing.name}.",
-            f"Record of a {thing.name} by its {thing.code}.",
-        )
-    )
+    about = (f"What is known of a {thing.name}.", f"Looks up a {thing.name}.", f"A {thing.name} by its {thing.code}.")
     tool = Tool(
         styled(r, r.choice(thing.tools)),
-        f"{about} {case.rule[0].upper()}{case.rule[1:]}" if before else about,
+        r.choice(about),
         parameters({name: text_schema(r.choice(("", thing.code)))}),
         call,
         effect="pure",
     )
-    tried = [] if before or case.first == case.right else [Act(tool.name, {name: case.first})]
+    tried = [] if case.first == case.right else [Act(tool.name, {name: case.first})]
     answer = thing.told.replace("{code}", case.right).replace("{value}", value)
     steps: list[Step] = [*tried, Act(tool.name, {name: case.right}), Say(answer)]
     return Scenario("by_example", [tool], r.choice(thing.asked).replace("{code}", case.said), steps)

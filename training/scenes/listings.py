@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from training.scenario import Act, Say, Scenario, Step
+from training.worlds import words as w
 from training.worlds.listings import Column, Listing, Table, table
 from training.worlds.row_forms import Row
 from training.worlds.tools import Facts, shown
@@ -178,7 +179,7 @@ def _bounded(r: random.Random, given: Table, plain: Picked) -> tuple[list[Row], 
         bound = sorted(row[other.key] for row in given.rows)[r.randint(1, len(given.rows) - 2)]
         kept = [row for row in given.rows if row[other.key] >= bound]
         if _matters(r, kept, given, plain):
-            return kept, r.choice(AT_LEAST).replace("{bound}", shown(bound)).replace("{key}", _spoken(other.key))
+            return kept, r.choice(AT_LEAST).replace("{bound}", shown(bound)).replace("{key}", w.spoken(other.key))
     return [], ""
 
 
@@ -187,12 +188,8 @@ def _of_category(r: random.Random, given: Table, plain: Picked) -> tuple[list[Ro
         value = str(given.rows[0][other.key])
         kept = [row for row in given.rows if row[other.key] == value]
         if _matters(r, kept, given, plain):
-            return kept, r.choice(ONLY_IN).replace("{key}", _spoken(other.key)).replace("{value}", value)
+            return kept, r.choice(ONLY_IN).replace("{key}", w.spoken(other.key)).replace("{value}", value)
     return [], ""
-
-
-def _spoken(key: str) -> str:
-    return key.replace("_", " ")
 
 
 def _all_of_them(r: random.Random, given: Table) -> Scenario:

@@ -99,8 +99,8 @@ def missing_detail(r: random.Random, facts: Facts) -> Scenario:
         "rename_file": "Rename a file for me.",
         "open_ticket": "Open a ticket.",
     }
-    question = asked.get(tool.name, f"Please {tool.name.replace('_', ' ')} for me.")
-    needed = " and ".join(name.replace("_", " ") for name in list(args)[:2])
+    question = asked.get(tool.name, f"Please {w.spoken(tool.name)} for me.")
+    needed = " and ".join(w.spoken(name) for name in list(args)[:2])
     said = r.choice(
         (
             f"I need to know the {needed} first. What should they be?",

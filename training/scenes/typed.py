@@ -84,7 +84,7 @@ def detail_missing(r: random.Random, facts: Facts) -> Scenario:
     missing = r.sample(required, r.randint(1, min(2, len(required) - 1)))
     given = [field for field in function.fields if field not in missing and (field.required or r.random() < 0.3)]
     question = f"{r.choice(function.ask)} " + " ".join(field.sample(r)[1] for field in given)
-    needed = " and the ".join(field.name.replace("_", " ") for field in missing)
+    needed = " and the ".join(w.spoken(field.name) for field in missing)
     text = r.choice(
         (
             f"I still need the {needed}. What should I use?",
@@ -105,7 +105,7 @@ def detail_given_later(r: random.Random, facts: Facts) -> Scenario:
     missing = r.choice(fields)
     samples = {field.name: field.sample(r) for field in fields}
     first = f"{r.choice(function.ask)} " + " ".join(samples[f.name][1] for f in fields if f is not missing)
-    name = missing.name.replace("_", " ")
+    name = w.spoken(missing.name)
     words = samples[missing.name][1]
     args = {field.name: samples[field.name][0] for field in fields}
     reply = r.choice((w.capital(words) + ".", f"{w.capital(words)}, please."))

@@ -29,7 +29,7 @@ def _lines(rows: Sequence[Row]) -> str:
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
-def _csv(rows: Sequence[Row]) -> str:
+def csv(rows: Sequence[Row]) -> str:
     mark = "," if not any("," in _text(value) for row in rows for value in row.values()) else ";"
     return "\n".join([mark.join(rows[0]), *(mark.join(map(_text, row.values())) for row in rows)]) if rows else ""
 
@@ -78,7 +78,7 @@ def _yaml(rows: Sequence[Row]) -> str:
     )
 
 
-FORMATS: tuple[Format, ...] = (_json, _wrapped, _lines, _csv, _table, _columns, _list, _numbered, _xml, _yaml)
+FORMATS: tuple[Format, ...] = (_json, _wrapped, _lines, csv, _table, _columns, _list, _numbered, _xml, _yaml)
 
 
 def some(r: random.Random) -> Format:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import random
-import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -86,7 +85,6 @@ class Table(NamedTuple):
     tool: Described
     details: str
     """The tool that tells everything about one thing."""
-
     state: Column | None = None
     """What is added to this table alone."""
 
@@ -138,7 +136,7 @@ def _tool(name: str, description: str, parameter: str, schema: dict[str, object]
 
 def held_out(listing: Listing) -> bool:
     """Every tenth kind: reading is measured on it, where nothing of it has been learnt."""
-    return zlib.crc32(listing.thing.encode()) % 10 == 0
+    return w.one_in_ten(listing.thing)
 
 
 def _narrower(r: random.Random, listing: Listing) -> Listing:

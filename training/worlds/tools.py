@@ -113,7 +113,7 @@ class Lookup:
                 f"Look up the {self.what} of {a(kind.name)}{in_unit}.",
                 f"Gives the {self.what}{in_unit} for one {kind.name}.",
                 f"The {self.what} of the given {kind.name}{in_unit}.",
-                f"Find out the {self.what} of {a(kind.name)}{in_unit} by its {self.parameter.replace('_', ' ')}.",
+                f"Find out the {self.what} of {a(kind.name)}{in_unit} by its {w.spoken(self.parameter)}.",
                 f"{w.capital(self.what)} of {a(kind.name)}.",
             )
         )
@@ -123,7 +123,7 @@ class Lookup:
                 "",
                 f"The {kind.name}",
                 f"Which {kind.name}, {example(facts, kind)}",
-                f"{w.capital(self.parameter.replace('_', ' '))} of the {kind.name}, {example(facts, kind)}",
+                f"{w.capital(w.spoken(self.parameter))} of the {kind.name}, {example(facts, kind)}",
                 f"Name or number of the {kind.name}",
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,16 @@ def number(value: float) -> str:
 
 def snake(text: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower().replace("'", ""))
+
+
+def spoken(name: str) -> str:
+    """The name of a key or tool as words."""
+    return name.replace("_", " ")
+
+
+def one_in_ten(name: str) -> bool:
+    """The same in every process."""
+    return zlib.crc32(name.encode()) % 10 == 0
 
 
 def capital(text: str) -> str:
