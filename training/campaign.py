@@ -28,7 +28,7 @@ from treadle._evals.stats import wilson
 TRIES = 3
 DEVELOPMENT = "own,later,latest,newest,alone,dev,known"
 """The sets that an adapter has to be evaluated on to be taken."""
-OF_SEEDS = "own,later,latest,newest,dev"
+OF_SEEDS = "own,latest,newest"
 """Those that tell how far seeds differ."""
 PIECE = 15_000_000
 """Bytes of a file that travels back."""
@@ -121,9 +121,8 @@ def run(options: argparse.Namespace) -> None:
     best = blend(options, seeds) if len(seeds) > 1 else seeds[0]
     pack_aside(out, [best])
     reading = read_held(options, [best, *(seed for seed in seeds if seed != best)])
-    evaluate_all(options, {**dict.fromkeys(seeds, OF_SEEDS), best: DEVELOPMENT})
-    if options.test:
-        evaluate_all(options, {best: "test"})
+    of_best = f"{DEVELOPMENT},test" if options.test else DEVELOPMENT
+    evaluate_all(options, {best: of_best, **{seed: OF_SEEDS for seed in seeds if seed != best}})
     if reading is not None:
         reading.wait()
     (out / "finished").write_text(time.strftime("%H:%M:%S"))

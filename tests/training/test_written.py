@@ -12,7 +12,7 @@ from training.render import render
 from training.scenario import Act, Say, Scenario
 from training.worlds.tools import Facts
 from training.written import __main__ as checker
-from training.written import renaming
+from training.written import refusals, renaming
 
 from training import build, recipe, slips, written
 from treadle import Tool
@@ -144,6 +144,23 @@ def test_a_calculator_stands_beside_what_no_tool_can_do_as_well():
         any("expression" in str(tool.parameters) for tool in one.tools if isinstance(tool, Tool)) for one in made
     ]
     assert 0.15 < sum(computes) / len(made) < 0.6
+
+
+def test_what_no_tool_can_do_is_refused_plainly():
+    """`I can see A, but not B` sounds like an answer: plain words stand before it."""
+    r = random.Random(2)
+    english = [world for world in WORLDS if world.language == "en"][:150]
+    made = list(written.scenarios(r, {**dict.fromkeys(build.WRITTEN, 0.0), "unable": 1.0}, english))
+    said = [step.text for one in made for step in one.script if isinstance(step, Say)]
+    assert len(said) > 500
+    back = [text for text in said if text.endswith("?")]
+    assert len(back) < 0.05 * len(said), "those ask for what is missing"
+    plain = ("can't", "cannot", "could not", "couldn't", "don't", "do not", "doesn't", "does not", "none of", "nothing")
+    plain = (*plain, "have no", "no tool", "no way")
+    vague = [text for text in said if text not in back and not any(word in text.lower() for word in plain)]
+    assert len(vague) < 0.1 * len(said), vague[:5]
+    assert refusals.plainly(r, "Which one?", "I see neither.") != "I see neither."
+    assert refusals.plainly(r, "Which one?", "None of my tools knows.") == "None of my tools knows."
 
 
 def test_a_recipe_is_read():

@@ -19,6 +19,7 @@ import msgspec
 from training.scenario import Act, Leave, Say, Scenario, Step
 from training.worlds import words as w
 from training.worlds.devices import Calculator
+from training.written.refusals import plainly
 from training.written.renaming import other_names, with_names
 from treadle import Tool, ToolError
 
@@ -191,6 +192,8 @@ def scenario(r: random.Random, world: World, task: Task, others: Sequence[World]
     if computes or (not plain and len(described) > 1 and r.random() < 0.5):
         tools.insert(r.randint(0, len(tools)), builtin(CALCULATOR) if calculator is None else calculator)
     ask = task.ask[0] if plain else r.choice(task.ask)
+    if task.kind == "unable" and world.language == "en":
+        task = msgspec.structs.replace(task, answer=plainly(r, ask, task.answer))
     return Scenario(f"written_{task.kind}", tools, ask, _steps(task, calculator), fill=False)
 
 
