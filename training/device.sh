@@ -42,7 +42,7 @@ start)
   done
   # A session of its own: it goes on when this command returns.
   setsid $PYTHON -m training.campaign run "$(weights "$2")" "$out" --name "treadle-$2-$VERSION" --seeds "$3" --steps "$4" --seconds "$5" \
-    --old "$HOME_THERE/old-$2.gguf" --begin "$HOME_THERE/begin-$2.gguf" --held "$HOME_THERE/held.jsonl.xz,$HOME_THERE/listings-held.jsonl.xz" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
+    --old "$HOME_THERE/old-$2.gguf" --begin "$HOME_THERE/begin-$2.gguf" --held "$HOME_THERE/held.jsonl.xz,$HOME_THERE/sideways-held.jsonl.xz,$HOME_THERE/listings-held.jsonl.xz" --batch "${TREADLE_BATCH:-16384}" --recipe "${TREADLE_RECIPE:-}" \
     --data "$HOME_THERE/conversations-{seed}.jsonl.xz" --bfcl "$HOME_THERE/bfcl" --test >>"$out/start.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2"
