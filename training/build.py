@@ -113,7 +113,7 @@ AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
 MADE_UP = 0.22
 """Of the mixture above: written worlds take the place of the rest."""
-WRITTEN = {"single": 1.8, "choose": 1.8, "chain": 1.8, "recovery": 1.8, "none": 0.6, "unable": 0.9}
+WRITTEN = {"single": 1.8, "choose": 1.8, "chain": 1.8, "recovery": 1.8, "none": 0.6, "unable": 0.5}
 """How often each task of a written world is asked, in other words and among other tools. Of those without a call there
 are many."""
 HASTY = 0.12
