@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from treadle._plugins.small_models.numbers_and_ids import (
+    CONSTANTS,
+    UNIT_FACTORS,
     ids,
     mentions,
     numbers,
     said_otherwise,
     told_in_words,
     unsourced_number,
+    unsourced_operand,
 )
 
 TEXT = "4 * 110 of 1,200.50 at 07:50 on 2024-01-02: 3kg, AB17, R-100, 12.5%, 42."
@@ -142,3 +147,43 @@ def test_a_year_is_in_a_date():
 )
 def test_an_amount_can_be_told_in_words(number: float, expected: bool):
     assert told_in_words(number) is expected
+
+
+@pytest.mark.parametrize(
+    ("number", "source"),
+    [
+        ("12.75", "Was sind 19 % von 12,75 Euro?"),
+        ("1250", "20 % de 1 250 euros"),
+        ("1250000", "1.250.000 Euro"),
+        ("1250.5", "1.250,50 Euro"),
+        ("1250000", "CHF 1'250'000"),
+    ],
+)
+def test_numbers_as_other_languages_write_them(number: str, source: str):
+    assert unsourced_number(number, [source]) == ""
+    assert unsourced_number(number, ["Was kostet das?"]) == number
+
+
+def test_who_calculates_may_use_the_factors_between_units():
+    assert unsourced_operand("(98.6 - 32) * 5 / 9", ["What is 98.6 Fahrenheit in Celsius?"]) == ""
+    assert unsourced_operand("3 * 5280", ["How many feet are 3 miles?"]) == ""
+    assert unsourced_operand("3 * 528", ["How many feet are 3 miles?"]) == "528"
+    assert unsourced_operand("5280", ["How many feet are 3 miles?"]) == "5280", "nothing is calculated"
+
+
+def test_who_calculates_may_use_numbers_that_are_told_in_words():
+    question = ["What is fifteen percent of two hundred and forty?"]
+    assert unsourced_operand("0.15 * 240", question, in_words=True) == ""
+    assert unsourced_operand("0.15 * 240", question) == "240"
+    assert unsourced_operand("0.15 * 2417", question, in_words=True) == "2417"
+
+
+def test_the_factors_between_units_are_known_and_prices_are_not():
+    assert {Decimal(32), Decimal(5280), Decimal(86400), Decimal("453.592")} <= CONSTANTS
+    assert CONSTANTS > UNIT_FACTORS
+    assert not {Decimal("71.50"), Decimal(110), Decimal(2031)} & CONSTANTS
+
+
+def test_functions_units_and_forms_are_no_ids():
+    assert ids("log10 km2 MP3 utf-8 SHA256 CO2") == []
+    assert ids("CL-15 R7 mp35 log10x A17 B4") == ["CL-15", "R7", "mp35", "log10x", "A17", "B4"]

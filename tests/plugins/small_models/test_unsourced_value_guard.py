@@ -73,6 +73,34 @@ def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_fo
     assert_paired(result.messages)
 
 
+@pytest.mark.parametrize(
+    ("question", "expression"),
+    [
+        ("What is 98.6 Fahrenheit in Celsius?", "(98.6 - 32) * 5 / 9"),
+        ("How many seconds are in 3 days?", "3 * 86400"),
+        ("What is fifteen percent of two hundred and forty?", "0.15 * 240"),
+        ("Was sind 19 % von 12,75 Euro?", "12.75 * 0.19"),
+        ("What is the base-10 logarithm of 5000?", "log10(5000)"),
+    ],
+)
+def test_ordinary_arithmetic_is_no_invention(question: str, expression: str):
+    run(call("calculate", expression=expression), DONE, question=question, abilities={"adapter": "taught"})
+    assert [expression] == CALLED
+
+
+def test_numbers_in_words_excuse_nothing_once_something_was_looked_up():
+    asked = "What do two nights at the Casa Luna cost?"
+    run(
+        HOTEL,
+        call("calculate", expression="2 * 110"),
+        PRICE,
+        call("calculate", expression="2 * 71.50"),
+        DONE,
+        question=asked,
+    )
+    assert CALLED == ["Casa Luna", "CL-15", "2 * 71.50"]
+
+
 def test_so_is_an_id():
     _, result = run(call("price", code="CL-20"), HOTEL, PRICE, SUM, DONE)
     assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from decimal import Decimal
 from itertools import combinations, pairwise, product
 
@@ -37,15 +37,41 @@ _SHORTEST, _SHORTEST_APART = 3, 6
 _LONGEST = 20
 _ALWAYS_FINE = 12
 """Up to here numbers are written as words, counted, or used to number a list."""
-_UNIT_FACTORS = frozenset(map(Decimal, (24, 30, 52, 60, 100, 180, 360, 365, 366, 1000, 3600, 10**6, 10**9)))
-"""Hours of a day, days of a month and a year, per cent, degrees, grams of a kilogram, millions: they need no source."""
+_CALCULATED = re.compile(r"[*+^%()]| [-/] ")
+_IN_GROUPS = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:(?P<sign>[ .'\u2019\u00a0\u202f])\d{3})(?:(?P=sign)\d{3})*(?:,\d+)?(?![\d.])"
+)
+"""`1.250.000`, `1 250`, `1.250,50`: thousands apart as in other languages."""
+_WITH_COMMA = re.compile(r"(?<![\d.,])\d+,\d{1,2}(?![\d,])")
+"""`12,75`."""
+UNIT_FACTORS = frozenset(map(Decimal, (24, 30, 52, 60, 100, 180, 360, 365, 366, 1000, 3600, 10**6, 10**9)))
+"""Hours of a day, days of a month and a year, per cent, degrees, grams of a kilogram, millions."""
+_OF_TIME = "14 28 29 31 90 168 365.25 1440 8760 10080 86400 604800 31536000"
+_TEMPERATURE = "32 212 273 273.15 459.67"
+_LENGTH = "25.4 30.48 36 39.37 91.44 1609 1609.3 1609.34 1609.344 1760 1852 5280"
+_AREA = "144 640 10000 43560 4046.86"
+_WEIGHT = "16 28.3 28.35 28.3495 453.6 453.59 453.592 2000 2204.62 2240"
+_VOLUME = "16 20 128 29.57 29.5735 236.588 236.6 473.176 568 946.35 3785 3785.41 4546"
+_OTHER = "45 1013.25 1024 1048576 735.5 745.7 4184 299792458"
+CONSTANTS = UNIT_FACTORS | frozenset(
+    map(Decimal, " ".join((_OF_TIME, _TEMPERATURE, _LENGTH, _AREA, _WEIGHT, _VOLUME, _OTHER)).split())
+)
+"""What stands between two units, in the usual roundings: seconds of a day, feet of a mile, ounces of a pound."""
+_KNOWN_NAMES = re.compile(
+    r"log(?:10|2|1p)|atan2|expm1"
+    r"|(?:[cdkm]?m|in|ft|yd|mi)[23]"
+    r"|mp[34]|utf-?(?:8|16)|md5|sha-?(?:1|256|512)|base64|ipv[46]|co2|h2o|a[345]",
+    re.IGNORECASE,
+)
+"""Functions, units and forms of everyday: `log10`, `km2`, `mp3`."""
 _MAX_NUMBERS = 60
 """With more numbers in the sources, nearly every one follows from two; of a long text only so many are checked."""
 
 
 def ids(text: str) -> list[str]:
     """Words of letters and digits that no number, day or unit has: `AB12`, `R-7`, `G/23/064`, `03/C`."""
-    return [token for token in _TOKEN.findall(text) if _ID.fullmatch(token) and not _DAY.fullmatch(token)]
+    words = (token for token in _TOKEN.findall(text) if _ID.fullmatch(token) and not _DAY.fullmatch(token))
+    return [word for word in words if not _KNOWN_NAMES.fullmatch(word)]
 
 
 def mentions(text: str, value: str) -> bool:
@@ -148,19 +174,40 @@ def numbers(text: str) -> list[Decimal]:
     return [Decimal(token.replace(",", "")) for token in tokens if _NUMBER.fullmatch(token) and len(token) <= _LONGEST]
 
 
-def unsourced_number(text: str, sources: Iterable[str]) -> str:
-    """The first number in a text that is in no source and does not follow from two that are; empty if there is none."""
-    claimed = [number for number in numbers(text) if number > _ALWAYS_FINE and number not in _UNIT_FACTORS]
+def unsourced_operand(text: str, sources: Iterable[str], in_words: bool = False) -> str:
+    """The same for an argument. Who calculates may use what stands between two units and, where all numbers are told
+    `in_words`, those that can be."""
+    if not _CALCULATED.search(text):
+        return unsourced_number(text, sources)
+    known = {number for number in numbers(text) if number in CONSTANTS or (in_words and told_in_words(float(number)))}
+    return unsourced_number(text, sources, known)
+
+
+def unsourced_number(text: str, sources: Iterable[str], known: Set[Decimal] = UNIT_FACTORS) -> str:
+    """The first number in a text that is in no source and does not follow from two that are; empty if there is none.
+    Those that are `known` need no source."""
+    claimed = [number for number in numbers(text) if number > _ALWAYS_FINE and number not in known]
     if not claimed:
         return ""
     texts = list(sources)
-    sourced = {number for text in texts for number in numbers(text)}
+    sourced = {number for text in texts for number in (*numbers(text), *_otherwise_written(text))}
     # Of a date or a word as well: 2027 is in 2027-03-14.
     written = {Decimal(run) for text in texts for run in _PLAIN.findall(text) if len(run) <= _LONGEST}
     if len(sourced) > _MAX_NUMBERS:
         return ""
     doubtful = (number for number in claimed[:_MAX_NUMBERS] if number not in written)
     return next((str(number) for number in doubtful if not _follows(number, sourced)), "")
+
+
+def _otherwise_written(text: str) -> Iterator[Decimal]:
+    """Numbers as other languages write them; a text may have such a one by chance, which does no harm."""
+    for found in _IN_GROUPS.finditer(text):
+        whole, _, part = found[0].partition(",")
+        if len(found[0]) <= _LONGEST:
+            yield Decimal(f"{''.join(_DIGITS.findall(whole))}.{part or 0}")
+    for found in _WITH_COMMA.finditer(text):
+        if len(found[0]) <= _LONGEST:
+            yield Decimal(found[0].replace(",", "."))
 
 
 def _follows(number: Decimal, sourced: set[Decimal]) -> bool:
@@ -171,7 +218,7 @@ def _follows(number: Decimal, sourced: set[Decimal]) -> bool:
 
 def _results(sourced: set[Decimal]) -> Iterator[Decimal]:
     yield from sourced
-    for one, other in product(sourced, (*sourced, *_UNIT_FACTORS)):
+    for one, other in product(sourced, (*sourced, *UNIT_FACTORS)):
         yield one * other
         if other:
             yield one / other

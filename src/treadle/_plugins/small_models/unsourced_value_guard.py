@@ -9,7 +9,14 @@ from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.loop.deciding import COMPONENT as DECISION
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.numbers_and_ids import ids, mentions, said_otherwise, told_in_words, unsourced_number
+from treadle._plugins.small_models.numbers_and_ids import (
+    ids,
+    mentions,
+    said_otherwise,
+    told_in_words,
+    unsourced_number,
+    unsourced_operand,
+)
 from treadle._plugins.small_models.support import call_wanted, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
@@ -44,9 +51,12 @@ class UnsourcedValueGuard(Plugin):
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
         if tool is None or same_calls(run, call) or _corrects(run, call):
             return call
-        values = [text for text in _required_values(call.args, tool) if not said_otherwise(text, source_texts(run))]
+        sources = tuple(source_texts(run))
+        values = [text for text in _required_values(call.args, tool) if not said_otherwise(text, sources)]
         value = next((value for text in values for value in _unsourced_ids(run, text)), "")
-        value = value or unsourced_number(" ; ".join(values), source_texts(run))
+        in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
+        doubtful = (unsourced_operand(text, sources, in_words) for text in values)
+        value = value or next(filter(None, doubtful), "")
         if not value:
             return call
         objection = prompt(run, "unsourced_call", IN_A_CALL).replace("{tool}", call.name).replace("{value}", value)
