@@ -8,8 +8,8 @@ from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.compact import CompactDialect
 from treadle._dialects.registry import show_assistant
 from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from treadle._types.profile import ADAPTER_FORMAT, Profile
-from treadle._types.request import Reply, ToolSchema
+from treadle._types.profile import ADAPTER_FORMAT, DecisionThresholds, Profile
+from treadle._types.request import DecisionNames, Reply, ToolSchema
 
 DIALECT = CompactDialect()
 PRICE = ToolSchema(
@@ -50,6 +50,13 @@ def test_what_needs_no_tool_is_left_to_the_model_without_its_adapter():
     assert (decision.own_words, decision.answer, decision.problem) == (True, "", "")
     own = ToolSchema("no_tool", "A tool of that name.", {"type": "object", "properties": {}})
     assert DIALECT.decode(Reply('{"action": "no_tool", "args": {}}'), [own]).calls[0].name == "no_tool"
+
+
+def test_that_it_wants_no_tool_is_an_answer_where_it_decides():
+    decide = DecisionThresholds(0.5, 0.5, "compact", "taught")
+    profile = Profile(grammar=True, logprobs=True, adapter="taught", decide=decide)
+    tools = (ToolSchema("add", "Adds.", {}),)
+    assert DIALECT.encode(tools, profile).decision_names == DecisionNames(("final_answer", "no_tool"), ("add",))
 
 
 def test_after_a_long_text_it_calls_or_leaves_the_words():

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import msgspec
 import pytest
 
 from kit import go
 from treadle._dialects.registry import choose_dialect
 from treadle._evals.calibration import Calibration, Read, calibrate, fit, rows
-from treadle._models.catalog.probed_profiles import ProbedProfile, keep_thresholds, remember, with_probed_facts
+from treadle._models.catalog import probed_profiles
+from treadle._models.catalog.probe import Report
+from treadle._models.catalog.probed_profiles import (
+    ProbedProfile,
+    keep_thresholds,
+    remember,
+    save_probed_profile,
+    with_probed_facts,
+)
 from treadle._models.catalog.thresholds import DEFAULT, with_thresholds
 from treadle._types.errors import ConfigError, ModelError
 from treadle._types.messages import UserMessage, text_of
@@ -98,6 +108,15 @@ def test_a_model_that_cannot_tell_is_refused():
         go(calibrate(Wanting(silent=True)))
 
 
+def test_a_model_with_its_adapter_is_refused():
+    """It has learnt such rows, and what would be stored would have its dialect decide, which it does not."""
+    taught = msgspec.structs.replace(SMALL, adapter="taught")
+    model = Wanting(taught)
+    with pytest.raises(ConfigError, match=r"its adapter taught.*--no-adapter"):
+        go(calibrate(model))
+    assert model.requests == []
+
+
 def test_a_failure_of_the_model_ends_it():
     class Broken(Wanting):
         async def stream(self, request: Request) -> AsyncGenerator[StreamPart]:
@@ -127,6 +146,32 @@ def test_they_are_kept_beside_what_else_is_known(tmp_path: Any, monkeypatch: pyt
     assert (plain.decide, plain.json_mode) == (DecisionThresholds(0.3, 0.1), False)
     taught = with_probed_facts(Profile(adapter="taught"), "local", "toy", "")
     assert taught.decide == DecisionThresholds(0.4, 0.1, "direct", "taught")
+
+
+def test_what_is_found_out_later_leaves_them_as_they_are():
+    keep_thresholds(DecisionThresholds(0.3, 0.2), "openai", "m", "here")
+    probed = Report("openai", "m", "here", (), "schema", "", probed=time.time()).probed_profile()
+    save_probed_profile(probed)  # as `treadle doctor` does
+    found = with_probed_facts(SMALL, "openai", "m", "here")
+    assert (found.decide, found.dialect) == (DecisionThresholds(0.3, 0.2), "schema")
+    refused = ProbedProfile("openai", "m", "here", None, {"tool_call": False}, probed=time.time(), refused=True)
+    for store in (True, False):
+        remember(refused, store=store)
+        assert with_probed_facts(SMALL, "openai", "m", "here").decide == DecisionThresholds(0.3, 0.2)
+
+
+def test_they_outlive_a_refusal_of_tools(monkeypatch: pytest.MonkeyPatch):
+    before = time.time() - 86_400
+    remember(
+        ProbedProfile("openai", "m", "here", abilities={"tool_call": False}, probed=before, refused=True), store=True
+    )
+    keep_thresholds(DecisionThresholds(0.3, 0.2), "openai", "m", "here")
+    able = msgspec.structs.replace(SMALL, tool_call=True)
+    found = with_probed_facts(able, "openai", "m", "here")
+    assert (found.decide, found.tool_call) == (DecisionThresholds(0.3, 0.2), False)
+    monkeypatch.setattr(probed_profiles, "REFUSAL_DAYS", 0.5)
+    found = with_probed_facts(able, "openai", "m", "here")
+    assert (found.decide, found.tool_call) == (DecisionThresholds(0.3, 0.2), True)
 
 
 def test_a_small_model_that_nobody_has_calibrated_has_the_default():

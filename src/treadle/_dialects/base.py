@@ -14,7 +14,7 @@ from msgspec import Struct
 from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle._types.profile import Profile
-from treadle._types.request import OutputFormat, Reply, ToolSchema
+from treadle._types.request import DecisionNames, OutputFormat, Reply, ToolSchema
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -46,6 +46,8 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
     decision_after: str = ""
     """Text of the reply after which the next token decides between a tool and an answer."""
+    decision_names: DecisionNames = DecisionNames()
+    """What can stand there."""
     tuned: bool = False
     """The request is in the form that the model's adapter was trained on."""
 

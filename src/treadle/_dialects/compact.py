@@ -34,6 +34,7 @@ class CompactDialect(SchemaDialect, frozen=True):
     reformat_prompt: ClassVar[str] = DIRECT_REFORMAT
     worked_examples: ClassVar[tuple[Example, ...]] = ()
     has_thought: ClassVar[bool] = False
+    answers: ClassVar[tuple[str, ...]] = (*SchemaDialect.answers, NO_TOOL)
 
     def alternatives(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool

@@ -16,7 +16,7 @@ from treadle._dialects.prompts import SCHEMA, SCHEMA_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
 from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
 from treadle._types.profile import Profile
-from treadle._types.request import Reply, ToolSchema
+from treadle._types.request import DecisionNames, Reply, ToolSchema
 
 FINAL = "final_answer"
 DECISION_AFTER = '"action": "'
@@ -29,14 +29,18 @@ class SchemaDialect(TextDialect, frozen=True):
     reformat_prompt: ClassVar[str] = SCHEMA_REFORMAT
     has_thought: ClassVar[bool] = True
     """Whether a thought stands before the action."""
+    answers: ClassVar[tuple[str, ...]] = (FINAL,)
+    """The actions that call no tool."""
 
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         replies = self.alternatives(tools, profile, must_answer=must_answer, must_act=must_act)
-        decides = profile.decides_in(self.name) and not must_answer and not must_act
-        after = DECISION_AFTER if decides and tools else ""
-        return Encoding(format=json_format(replies.any_of(), profile, "step"), decision_after=after)
+        encoding = Encoding(format=json_format(replies.any_of(), profile, "step"))
+        if not tools or must_answer or must_act or not profile.decides_in(self.name):
+            return encoding
+        names = DecisionNames(self.answers, tuple(tool.name for tool in tools))
+        return msgspec.structs.replace(encoding, decision_after=DECISION_AFTER, decision_names=names)
 
     def alternatives(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool, must_act: bool

@@ -103,12 +103,7 @@ async def calibrate(
     model: Model, *, tasks: Sequence[Row] | None = None, on_read: Callable[[int, int], None] | None = None
 ) -> Calibration:
     """Read what the model wants at each decision, and derive its thresholds. `on_read` is told how many of how many."""
-    if not model.profile.constrained or not model.profile.logprobs:
-        lacks = "whose replies can be constrained" if model.profile.logprobs else "that tells probabilities"
-        raise ConfigError(
-            f"{model.name} cannot be calibrated: that needs a model on this machine, or behind a server, {lacks} "
-            "(llama.cpp, vLLM, Ollama)"
-        )
+    refuse_unsuitable(model)
     chosen = choose_dialect("auto", model.profile, allow_native=False).name
     dialect = chosen if chosen in ("direct", "compact", "schema") else "direct"
     asked = rows() if tasks is None else list(tasks)
@@ -124,6 +119,22 @@ async def calibrate(
             on_read(number, len(asked))
     first, later = (fit([read for read in reads if read.later is after]) for after in (False, True))
     return Calibration(first, later, fit_of_tools(fits), dialect, model.profile.adapter, reads)
+
+
+def refuse_unsuitable(model: Model) -> None:
+    """An error for a model of which no thresholds can be found."""
+    if not model.profile.constrained or not model.profile.logprobs:
+        lacks = "whose replies can be constrained" if model.profile.logprobs else "that tells probabilities"
+        raise ConfigError(
+            f"{model.name} cannot be calibrated: that needs a model on this machine, or behind a server, {lacks} "
+            "(llama.cpp, vLLM, Ollama)"
+        )
+    if model.profile.adapter:
+        raise ConfigError(
+            f"{model.name} cannot be calibrated with its adapter {model.profile.adapter}: the adapter has learnt the "
+            "decisions that are asked here, and decides by itself. Calibrate the model without it: --no-adapter for a "
+            "local model, or a server that was started without it"
+        )
 
 
 def fit_of_tools(reads: Sequence[Read]) -> Fit | None:
@@ -233,7 +244,7 @@ class _Asked:
                 self.failure = error
             else:
                 if reply.options:
-                    self.probability = answer_probability(reply.options)
+                    self.probability = answer_probability(reply.options, request.decision_names)
         yield Reply(self._writer.write(Decision(answer="-", task_successful=True)))
 
     async def aclose(self) -> None:

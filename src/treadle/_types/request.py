@@ -43,6 +43,14 @@ class WireCache:
         self.slots: dict[str, Any] = {}
 
 
+class DecisionNames(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The actions between which a reply decides."""
+
+    answers: tuple[str, ...] = ("final_answer", "no_tool")
+    """Those that call no tool; unless a dialect says which of them it has, all there are."""
+    tools: tuple[str, ...] = ()
+
+
 class Request(Struct, frozen=True, omit_defaults=True):
     """Everything one model call depends on. A pure function of the run's state builds it."""
 
@@ -66,6 +74,8 @@ class Request(Struct, frozen=True, omit_defaults=True):
     answer_from: float | None = None
     """From which probability on the model wants to answer there. A reply that goes against it will be asked for again:
     the rest of it need not be written (`broken_off`)."""
+    decision_names: DecisionNames = DecisionNames()
+    """What can stand there: the beginning of a tool's name says nothing about an answer that begins alike."""
     cache: WireCache | None = None
 
     def replace(self, **changes: Any) -> Request:

@@ -11,8 +11,10 @@ import pytest
 
 from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Answer, Received, reply, running
+from treadle import ScriptedModel
 from treadle._cli.main import main
 from treadle._evals.calibration import rows
+from treadle._types.profile import Profile
 
 KEY = "sk-very-secret-0123456789abcdef"
 
@@ -135,6 +137,8 @@ class Wanting:
             return reply({}, 404)
         asked = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
         question, about_tools, _ = asked[0].partition("\n\nIs there a tool")
+        if (question, 0) not in self.right and (question, 1) not in self.right:
+            return reply({"choices": [{"message": {"content": "Paris"}, "finish_reason": "stop"}]})
         if about_tools:
             sure = {"call": -0.2, "answer": -1.0}[self.right[question, 0]]
             alternatives = [{"token": "true", "logprob": sure}, {"token": "false", "logprob": -1.0}]
@@ -160,6 +164,39 @@ def test_the_thresholds_of_a_model_are_found_and_kept(capsys: pytest.CaptureFixt
         assert json.loads(file.read_text())["decide"] == [{"first": 0.438, "later": 0.438, "fits": 0.595}]
         assert main(["doctor", "--calibrate", f"{url}/v1", "--json", "--dry"]) == 0
         assert json.loads(capsys.readouterr().out)["later"]["of"] == 24
+
+
+def test_a_probe_leaves_the_thresholds_that_were_found(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with running(Wanting()) as url:
+        assert main(["doctor", "--calibrate", f"{url}/v1"]) == 0
+        assert main(["doctor", f"{url}/v1"]) == 0
+    (file,) = (tmp_path / "state" / "profiles").iterdir()
+    stored = json.loads(file.read_text())
+    assert (stored["dialect"], stored["decide"]) == ("json", [{"first": 0.438, "later": 0.438, "fits": 0.595}])
+
+
+class Taught(ScriptedModel):
+    """With an adapter; loading it would take a download."""
+
+    loaded = False
+
+    def __init__(self) -> None:
+        super().__init__([], profile=Profile(grammar=True, logprobs=True, parameters=1.5, adapter="treadle-1.5b"))
+
+    async def load(self) -> None:
+        self.loaded = True
+
+
+def test_a_model_with_its_adapter_is_not_calibrated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    model = Taught()
+    monkeypatch.setattr("treadle._models.catalog.default.model_named", lambda name: model)
+    assert main(["doctor", "--calibrate", "local:qwen2.5-coder-1.5b"]) == 2
+    assert "with its adapter treadle-1.5b" in (told := capsys.readouterr().err)
+    assert "--no-adapter" in told
+    assert (model.requests, model.loaded) == ([], False)
+    assert not (tmp_path / "state" / "profiles").exists()
 
 
 def test_what_cannot_be_calibrated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):

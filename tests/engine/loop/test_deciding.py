@@ -311,6 +311,74 @@ def test_a_name_that_is_not_ours_means_the_tool_that_its_words_describe(options:
     assert tool_meant(options, [SUM, MONEY, SKY]) == meant
 
 
+SHOP = ToolSchema("product_info", "The price and the colours of a product that we sell, given its number.", {})
+STOCK = ToolSchema("stock", "How many pieces we have, given their number.", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("the", ""), ("and", ""), ("its", ""), ("number", ""), ("given", ""), ("price", "product_info")],
+)
+def test_what_is_short_or_said_of_several_tools_means_none(text: str, meant: str):
+    tools = [SHOP, STOCK]
+    assert (tool_meant({text: 0.5}, tools), ours_part({text: 0.5}, tools) > 0) == (meant, bool(meant))
+
+
+def test_a_word_of_a_name_counts_however_short_it_is_and_whoever_else_says_it():
+    tools = [ToolSchema("work_sum", "Adds.", {}), ToolSchema("tax", "The tax of a sum.", {})]
+    assert tool_meant({"sum": 0.5}, tools) == "work_sum"
+
+
+@tool(effect="pure")
+async def final_grade(student: str) -> str:
+    """The grade of a student at the end."""
+    return "B"
+
+
+@tool(effect="pure")
+async def no_show_fee(booking: str) -> str:
+    """The fee for a guest who did not come."""
+    return "40 euros"
+
+
+GRADE = '{"action": "final_grade", "args": {"student": "Ann"}}'
+FEE = '{"action": "no_show_fee", "args": {"booking": "B7"}}'
+
+
+@pytest.mark.parametrize(("named", "call", "begun"), [(final_grade, GRADE, "final"), (no_show_fee, FEE, "no")])
+def test_a_tool_whose_name_begins_like_an_answer_can_be_called(named: Any, call: str, begun: str):
+    model = ScriptedModel([says(call, **{begun: 0.97}), says(FINAL, final=0.9)], profile=PROFILE)
+    result, events = run(model, (named, add))
+    assert ([step.tool for step in result.steps], result.answer) == ([named.name], "It is 3.")
+    assert not any(isinstance(event, ThinkFailed) for event in events)
+
+
+@pytest.mark.parametrize("text", [FINAL, GRADE])
+def test_where_a_beginning_is_of_both_the_reply_is_taken_as_it_is(text: str):
+    model = ScriptedModel([says(text, final=0.6, add=0.3), says(FINAL, final=0.9)], profile=PROFILE)
+    _, events = run(model, (final_grade, add))
+    assert not any(isinstance(event, ThinkFailed | ReplyConstrained) for event in events)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [({"final_a": 0.6, "final": 0.1}, "to answer"), ({"add": 0.7, "final": 0.1}, "a tool")],
+)
+def test_what_a_beginning_of_both_cannot_change_is_decided(options: dict[str, float], wanted: str):
+    text = ADD if wanted == "to answer" else FINAL
+    model = ScriptedModel([says(text, **options), says(FINAL), says(FINAL)], profile=PROFILE)
+    _, events = run(model, (final_grade, add))
+    assert f"wanted {wanted}" in next(event.error for event in events if isinstance(event, ThinkFailed))
+
+
+def test_an_action_that_the_dialect_does_not_have_is_no_answer():
+    model = ScriptedModel([says(FINAL, no_tool=0.9), says(ADD), says(FINAL, final=0.9)], profile=PROFILE)
+    result, _ = run(model)
+    assert [step.tool for step in result.steps] == ["add"]
+    assert [request.decision_names.answers for request in model.requests[::2]] == [("final_answer",)] * 2
+    assert model.requests[0].decision_names.tools == ("add",)
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
 def test_a_threshold_is_a_probability(value: float):
     with pytest.raises(ConfigError, match="between 0 and 1"):

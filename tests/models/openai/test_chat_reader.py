@@ -21,7 +21,7 @@ from treadle._types.errors import (
     TransientModelError,
 )
 from treadle._types.messages import UserMessage
-from treadle._types.request import CallDelta, RawCall, ReasoningDelta, Reply, Request, TextDelta
+from treadle._types.request import CallDelta, DecisionNames, RawCall, ReasoningDelta, Reply, Request, TextDelta
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
@@ -412,6 +412,20 @@ def test_a_server_says_what_the_model_would_have_written_and_is_left_when_that_i
     assert reply.broken_off
     assert reply.text.startswith('{"action": "final')
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
+
+
+def test_a_reply_is_read_on_while_its_beginning_may_be_that_of_a_tool():
+    names = DecisionNames(("final_answer",), ("final_grade",))
+    choices = [token('{"action": "'), token("final", multiply=0.8, final=0.1)]
+
+    def broken_off(asked: Request) -> bool:
+        reader = model(abilities={"logprobs": True})._reader(asked)
+        for choice in choices:
+            reader.feed(msgspec.json.encode({"choices": [choice]}))
+        return reader.done
+
+    assert broken_off(DECIDE)
+    assert not broken_off(DECIDE.replace(decision_names=names))
 
 
 def test_a_whole_reply_has_its_options_too():

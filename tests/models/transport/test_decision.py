@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from treadle._models.transport.decision import DecisionPoint, answer_probability, is_answer
+from treadle._models.transport.decision import DecisionPoint, answer_probability, is_answer, wants_answer
+from treadle._types.request import DecisionNames
 
 
 def read(after: str, *tokens: tuple[str, dict[str, float]], answer_from: float | None = None) -> DecisionPoint:
@@ -58,6 +59,39 @@ def test_both_names_of_an_answer_count():
         True,
         False,
     ]
+
+
+GRADES = DecisionNames(("final_answer",), ("final_grade", "final_answer_sheet", "add"))
+
+
+def test_a_beginning_that_is_of_a_tool_as_well_is_no_answer():
+    texts = ("f", "final", "final_", "final_answer", "final_answer_s", 'final_answer_sheet", "', "no_tool")
+    assert [is_answer(text, GRADES) for text in texts] == [False] * 7
+    assert [is_answer(text, GRADES) for text in ('final_answer"', 'final_answer", "', "final_answers")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "wants"),
+    [({"final": 0.9}, None), ({"final": 0.4, "add": 0.6}, False), ({'final_answer"': 0.5, "final": 0.4}, True)],
+)
+def test_it_is_not_known_what_the_model_wants_when_a_beginning_is_of_both(
+    options: dict[str, float], wants: bool | None
+):
+    assert wants_answer(options, 0.5, GRADES) is wants
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "contradicted"),
+    [("final", {"final": 0.9}, False), ("add", {"final": 0.9}, False), ("final", {"add": 0.9}, False),
+     ('final_answer"', {"add": 0.9}, True), ("add", {'final_answer"': 0.9}, True)],
+)  # fmt: skip
+def test_a_reply_is_not_left_because_of_a_beginning_that_is_of_both(
+    written: str, options: dict[str, float], contradicted: bool
+):
+    point = DecisionPoint('"action": "', 0.5, GRADES)
+    point.feed('{"action": "', [])
+    point.feed(written, [(text, math.log(share)) for text, share in options.items()])
+    assert point.contradicted is contradicted
 
 
 @pytest.mark.parametrize("tokens", [['{"fits":', " true"], ['{"fits": ', "true"], ['{"fits"', ":", " ", "true"]])

@@ -68,7 +68,9 @@ def register(commands: Any) -> None:
         help="for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)",
     )
     parser.add_argument(
-        "--no-adapter", action="store_true", help="with --calibrate: a local model without its adapter for tool use"
+        "--no-adapter",
+        action="store_true",
+        help="with --calibrate: a local model without its adapter for tool use (with it, none can be calibrated)",
     )
     parser.add_argument("--dry", action="store_true", help="do not store the results")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _calibrate(args: argparse.Namespace) -> int:
-    from treadle._evals.calibration import calibrate
+    from treadle._evals.calibration import calibrate, refuse_unsuitable
     from treadle._models.base import meet
     from treadle._models.catalog.default import model_named
     from treadle._models.catalog.probed_profiles import keep_thresholds
@@ -101,6 +103,7 @@ async def _calibrate(args: argparse.Namespace) -> int:
     on_read = None if args.json or not sys.stderr.isatty() else _print_progress
     try:
         await meet(model)
+        refuse_unsuitable(model)  # before a download
         if (load := getattr(model, "load", None)) is not None:
             await load()
         found = await calibrate(model, on_read=on_read)

@@ -9,6 +9,7 @@ that wants a tool, but none of those there are, is asked whether one of them is 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -17,13 +18,13 @@ from treadle._dialects.base import Decision
 from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
-from treadle._models.transport.decision import answer_probability, is_answer
+from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import Event, MessageAdded, Noted, ReplyConstrained, ThinkFailed
 from treadle._types.messages import UserMessage
-from treadle._types.request import Reply, ToolSchema
+from treadle._types.request import DecisionNames, Reply, ToolSchema
 
 logger = get_logger()
 COMPONENT = "decision"
@@ -34,6 +35,9 @@ NONE_FITS = (
 )
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
+_TELLING = 4
+"""Letters of a word of a description that says what the tool is for: in most languages the words that only hold a
+sentence together are shorter."""
 _SAME_STEM = 0.6
 """The part of the longer one of two words that they begin with alike: `calculate` and `calculator`."""
 _CLEAR = 2.0
@@ -77,9 +81,11 @@ def answer_from(run: Execution) -> float | None:
     return _threshold(run) if _can_think(run) or all_harmless(run.context) else None
 
 
-async def other_choice(run: Execution, reply: Reply, decision: Decision | None) -> OtherChoice | None:
-    """What to hold the next reply to, when this one is not what the model wanted; else None. `decision` is None for a
-    reply that was broken off because of that."""
+async def other_choice(
+    run: Execution, reply: Reply, decision: Decision | None, names: DecisionNames
+) -> OtherChoice | None:
+    """What to hold the next reply to, when this one is not what the model wanted; else None, also when that cannot be
+    told because a tool's name begins like that of an answer. `decision` is None for a reply that was broken off."""
     threshold, state = _threshold(run), run.state
     if threshold is None or not reply.options or (decision is not None and decision.problem):
         return None
@@ -87,34 +93,36 @@ async def other_choice(run: Execution, reply: Reply, decision: Decision | None) 
     harmless = all_harmless(run.context)
     if answers and not harmless and not _can_think(run):  # it would not be made to call any
         return None
-    answer = answer_probability(reply.options)
     copied = decision is not None and _is_copied(run, decision)
-    wants_answer = answer >= threshold and not copied
-    wanted = "to answer" if wants_answer else "a tool"
+    to_answer = False if copied else wants_answer(reply.options, threshold, names)
+    if to_answer is None:
+        return None
+    answer = answer_probability(reply.options, names)
+    wanted = "to answer" if to_answer else "a tool"
     why = f"the model wanted {wanted} (answer: {answer:.0%}, from {threshold:.0%} on it wants one), {_NO_CHOICE}"
     note = ""
     if copied:
         why = "the answer is one of an example in the prompt"
-    if not wants_answer and (fit := await _fit(run, reply)) is not None:
-        wants_answer, note = True, NONE_FITS
+    if not to_answer and (fit := await _fit(run, reply, names.answers)) is not None:
+        to_answer, note = True, NONE_FITS
         why = f"the model wanted a tool that is not there (that one of these fits: {fit:.0%})"
         await run.emit(Noted(COMPONENT, {"fits": round(fit, 4)}))
-    if decision is not None and not copied and wants_answer == answers:
-        return None if wants_answer else _unsure(run, reply, decision)
-    if wants_answer:
+    if decision is not None and not copied and to_answer == answers:
+        return None if to_answer else _unsure(run, reply, decision, names.answers)
+    if to_answer:
         return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
     if not harmless:
         return OtherChoice(why, False, (), think=True) if _can_think(run) else None
-    meant = tool_meant(reply.options, state.tools)
+    meant = tool_meant(reply.options, state.tools, names.answers)
     return OtherChoice(why, True, tuple(tool.name for tool in state.tools if meant and tool.name != meant))
 
 
-def _unsure(run: Execution, reply: Reply, decision: Decision) -> OtherChoice | None:
+def _unsure(run: Execution, reply: Reply, decision: Decision, answers: tuple[str, ...]) -> OtherChoice | None:
     """A thought before a call of a tool that the model hardly wanted: it was only the nearest of those there are."""
     if not decision.calls or len(run.state.tools) < 2 or not _can_think(run):
         return None
     name = decision.calls[0].name
-    part = meant_part(reply.options, run.state.tools, name)
+    part = meant_part(reply.options, run.state.tools, name, answers)
     why = f"{name} is {part:.0%} of what the model wanted to call"
     return OtherChoice(why, False, (), think=True) if part < _SURE else None
 
@@ -133,13 +141,13 @@ def _is_copied(run: Execution, decision: Decision) -> bool:
     return run.dialect.repeats_an_example(decision.answer or "")
 
 
-async def _fit(run: Execution, reply: Reply) -> float | None:
+async def _fit(run: Execution, reply: Reply, answers: tuple[str, ...]) -> float | None:
     """How probable it is that a tool fits, when it is too improbable to call one; else None, also when it cannot be
     found out: the reply is taken as it is then."""
     thresholds = run.model.profile.decide
     if thresholds is None or thresholds.fits is None or not _stands_alone(run):
         return None
-    if ours_part(reply.options, run.state.tools) >= _OURS:
+    if ours_part(reply.options, run.state.tools, answers) >= _OURS:
         return None
     from treadle._engine.loop.fitting import AFTER, FORMAT, MAX_TOKENS, about_tools, fit_probability  # rarely needed
 
@@ -175,13 +183,15 @@ def _threshold(run: Execution) -> float | None:
     return thresholds.later if state.steps else thresholds.first
 
 
-def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str:
+def tool_meant(
+    options: Mapping[str, float], tools: Sequence[ToolSchema], answers: tuple[str, ...] = ANY.answers
+) -> str:
     """The tool that the names mean which the model would write: by its own name, or by words of its description. What
     fits several tools counts for each of them in part.
 
     Empty when no tool, or more than one, could be meant."""
     scores = dict.fromkeys((tool.name for tool in tools), 0.0)
-    for probability, fitting in _meanings(options, tools):
+    for probability, fitting in _meanings(options, tools, _names(tools, answers)):
         for name in fitting:
             scores[name] += probability / len(fitting)
     best, *others = sorted(scores, key=lambda name: -scores[name])
@@ -189,35 +199,64 @@ def tool_meant(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> str
     return best if clear else ""
 
 
-def ours_part(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> float:
+def ours_part(
+    options: Mapping[str, float], tools: Sequence[ToolSchema], answers: tuple[str, ...] = ANY.answers
+) -> float:
     """Which part of the names that the model would write are, or mean, one of the tools. What is too improbable to be
     told counts as other names."""
-    return _part(options, sum(probability for probability, fitting in _meanings(options, tools) if fitting))
+    names = _names(tools, answers)
+    ours = sum(probability for probability, fitting in _meanings(options, tools, names) if fitting)
+    return _part(options, ours, names)
 
 
-def meant_part(options: Mapping[str, float], tools: Sequence[ToolSchema], name: str) -> float:
+def meant_part(
+    options: Mapping[str, float], tools: Sequence[ToolSchema], name: str, answers: tuple[str, ...] = ANY.answers
+) -> float:
     """Which part of them are, mean, or begin like, this tool."""
-    return _part(options, sum(probability for probability, fitting in _meanings(options, tools) if name in fitting))
+    names = _names(tools, answers)
+    meant = sum(probability for probability, fitting in _meanings(options, tools, names) if name in fitting)
+    return _part(options, meant, names)
 
 
-def _part(options: Mapping[str, float], sum_of: float) -> float:
-    return sum_of / max(1 - answer_probability(options), sum_of, 1e-9)
+def _names(tools: Sequence[ToolSchema], answers: tuple[str, ...]) -> DecisionNames:
+    return DecisionNames(answers, tuple(tool.name for tool in tools))
 
 
-def _meanings(options: Mapping[str, float], tools: Sequence[ToolSchema]) -> Iterator[tuple[float, list[str]]]:
+def _part(options: Mapping[str, float], sum_of: float, names: DecisionNames) -> float:
+    return sum_of / max(1 - answer_probability(options, names), sum_of, 1e-9)
+
+
+def _meanings(
+    options: Mapping[str, float], tools: Sequence[ToolSchema], names: DecisionNames
+) -> Iterator[tuple[float, list[str]]]:
     """Of each beginning of a name that is no answer: how probable it is, and which tools it is or means."""
-    words = {
-        tool.name: set(re.findall(r"[^\W_]+", f"{tool.name} {tool.description}".lower())) | {tool.name.lower()}
-        for tool in tools
-    }
+    named, known = _telling_words(tools)
     for text, probability in options.items():
         start = text.strip().lower()
-        if not start or is_answer(text):
+        if not start or is_answer(text, names):
             continue
-        fitting = [name for name in words if name.lower().startswith(start)]
+        fitting = [tool.name for tool in tools if tool.name.lower().startswith(start)]
         if not fitting and len(start) >= _SHORTEST:
-            fitting = [name for name, known in words.items() if any(_alike(start, word) for word in known)]
+            words = known if len(start) >= _TELLING else named
+            fitting = [name for name, own in words.items() if any(_alike(start, word) for word in own)]
         yield probability, fitting
+
+
+def _telling_words(tools: Sequence[ToolSchema]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The words of each tool's name; and these with those of its description that say what it is for: neither short
+    ones nor those that are said of another tool as well."""
+    named = {tool.name: {*_words(tool.name), tool.name.lower()} for tool in tools}
+    described = {tool.name: _words(tool.description) - named[tool.name] for tool in tools}
+    count = Counter(word for tool in tools for word in named[tool.name] | described[tool.name])
+    telling = {
+        name: named[name] | {word for word in words if len(word) >= _TELLING and count[word] == 1}
+        for name, words in described.items()
+    }
+    return named, telling
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.lower()))
 
 
 def _alike(start: str, word: str) -> bool:

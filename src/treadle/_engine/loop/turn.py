@@ -95,7 +95,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if run.counts_tokens:
         run.estimator.learn(request, reply.usage)
     decision = None if reply.broken_off else read(run, reply, iteration)
-    if (other := await other_choice(run, reply, decision)) is not None:
+    if (other := await other_choice(run, reply, decision, request.decision_names)) is not None:
         run.early.discard()
         run.answer.retract()
         await run.emit(*other.events(component, iteration, reply))

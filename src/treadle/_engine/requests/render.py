@@ -91,6 +91,7 @@ class Renderer:
             component=component,
             tuned=encoding.tuned,
             decision_after=encoding.decision_after,
+            decision_names=encoding.decision_names,
             cache=self._cache,
         )
         new = tuple(self._parts[self._reported :])

@@ -67,8 +67,7 @@ def remember(profile: ProbedProfile, *, store: bool) -> None:
 def keep_thresholds(thresholds: DecisionThresholds, provider: str, model: str, address: str) -> Path:
     """Store thresholds beside what else is known of a model; they replace those for the same adapter."""
     known = load_probed_profile(provider, model, address) or ProbedProfile(provider, model, address)
-    others = tuple(one for one in known.decide if one.adapter != thresholds.adapter)
-    return save_probed_profile(msgspec.structs.replace(known, decide=(*others, thresholds), probed=time.time()))
+    return save_probed_profile(msgspec.structs.replace(known, decide=(thresholds,)))
 
 
 def forget() -> None:
@@ -84,7 +83,9 @@ def profile_path(provider: str, model: str, address: str) -> Path:
 
 
 def save_probed_profile(profile: ProbedProfile) -> Path:
-    """Store a result; written to another file first, so that a reader never sees half of it."""
+    """Store a result beside the thresholds that were found before; written to another file first, so that a reader
+    never sees half of it."""
+    profile = _with_thresholds(profile, _stored(profile.provider, profile.model, profile.address))
     path = profile_path(profile.provider, profile.model, profile.address)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -95,8 +96,19 @@ def save_probed_profile(profile: ProbedProfile) -> Path:
 
 def load_probed_profile(provider: str, model: str, address: str) -> ProbedProfile | None:
     """What was found out last. A file that cannot be read is ignored with a warning: a run does not need it."""
-    found = [_learnt.get((provider, model, address)), _stored(provider, model, address)]
+    return _newest(_learnt.get((provider, model, address)), _stored(provider, model, address))
+
+
+def _newest(*found: ProbedProfile | None) -> ProbedProfile | None:
     return max((one for one in found if one is not None and one.holds), key=lambda one: one.probed, default=None)
+
+
+def _with_thresholds(profile: ProbedProfile, stored: ProbedProfile | None) -> ProbedProfile:
+    """The profile, also with the thresholds that are stored. They were measured: neither another probe nor a refusal,
+    nor the end of that, says anything against them."""
+    own = {thresholds.adapter for thresholds in profile.decide}
+    kept = () if stored is None else tuple(one for one in stored.decide if one.adapter not in own)
+    return msgspec.structs.replace(profile, decide=(*kept, *profile.decide))
 
 
 def _stored(provider: str, model: str, address: str) -> ProbedProfile | None:
@@ -117,7 +129,10 @@ def _stored(provider: str, model: str, address: str) -> ProbedProfile | None:
 
 def with_probed_facts(profile: Profile, provider: str, model: str, address: str) -> Profile:
     """The profile, corrected by the result of a probe of this model at this address if there is one."""
-    probed = load_probed_profile(provider, model, address)
+    stored = _stored(provider, model, address)
+    if stored is not None and (found := [one for one in stored.decide if one.adapter == profile.adapter]):
+        profile = msgspec.structs.replace(profile, decide=found[-1])
+    probed = _newest(_learnt.get((provider, model, address)), stored)
     if probed is None:
         return profile
     changes: dict[str, Any] = {name: works for name, works in probed.abilities.items() if name in ABILITIES}
@@ -125,6 +140,4 @@ def with_probed_facts(profile: Profile, provider: str, model: str, address: str)
         changes["window"] = probed.window
     if probed.accepts_temperature is not None:
         changes["accepts_temperature"] = probed.accepts_temperature
-    if found := [thresholds for thresholds in probed.decide if thresholds.adapter == profile.adapter]:
-        changes["decide"] = found[-1]
     return profile.with_abilities(changes | {"dialect": probed.dialect})

@@ -47,5 +47,5 @@ class OpenAIModel(HttpModel):
     def _reader(self, request: Request) -> Reader:
         point = None
         if request.decision_after and self._profile.logprobs:
-            point = DecisionPoint(request.decision_after, request.answer_from)
+            point = DecisionPoint(request.decision_after, request.answer_from, request.decision_names)
         return ChatReader(self._origin, self._profile, point)

@@ -11,35 +11,61 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-ANSWERS = ("final_answer", "no_tool")
-"""The names of actions that call no tool."""
+from treadle._types.request import DecisionNames
+
+ANY = DecisionNames()
+"""Where it is not known which tools were on offer."""
 LEAST = 0.002
 """Less probable alternatives are not worth a record."""
 OPTIONS = 20
 """How many of the most probable tokens are looked at: as many as every API gives."""
 
 
-def answer_probability(options: Mapping[str, float]) -> float:
-    """How probable it is that the model goes on to write the name of an answer."""
-    return sum(probability for text, probability in options.items() if is_answer(text))
+def answer_probability(options: Mapping[str, float], names: DecisionNames = ANY) -> float:
+    """How probable it is that the model goes on to write the name of an answer, and can write nothing else."""
+    return sum(probability for text, probability in options.items() if is_answer(text, names))
 
 
-def is_answer(text: str) -> bool:
-    """Whether a text is the beginning of the name of an answer, or such a name with what follows it."""
-    return bool(text) and any(name.startswith(text) or text.startswith(name) for name in ANSWERS)
+def wants_answer(options: Mapping[str, float], answer_from: float, names: DecisionNames = ANY) -> bool | None:
+    """Whether the model wants to answer; None when that depends on beginnings which a tool's name has as well."""
+    least = answer_probability(options, names)
+    if least >= answer_from:
+        return True
+    either = sum(probability for text, probability in options.items() if _is_either(text, names))
+    return None if least + either >= answer_from else False
+
+
+def is_answer(text: str, names: DecisionNames = ANY) -> bool:
+    """Whether a text is the beginning of the name of an answer, or such a name with what follows it; and not that of a
+    tool's name as well."""
+    return _begins_answer(text, names) and not _begins_tool(text, names)
+
+
+def _is_either(text: str, names: DecisionNames) -> bool:
+    return _begins_answer(text, names) and _begins_tool(text, names)
+
+
+def _begins_answer(text: str, names: DecisionNames) -> bool:
+    return bool(text) and any(name.startswith(text) or text.startswith(name) for name in names.answers)
+
+
+def _begins_tool(text: str, names: DecisionNames) -> bool:
+    name, closed, _ = text.partition('"')
+    return name in names.tools if closed else any(tool.startswith(name) for tool in names.tools)
 
 
 class DecisionPoint:
     """Reads the options at the decision of one reply from its tokens. `after` is the text before it as JSON has it;
     blanks may differ. With `answer_from` it also tells whether the reply goes against what the model wants."""
 
-    def __init__(self, after: str, answer_from: float | None = None) -> None:
+    def __init__(self, after: str, answer_from: float | None = None, names: DecisionNames = ANY) -> None:
         self.options: dict[str, float] = {}
         self.contradicted = False
         """The model wants an answer with less than this probability and begins one, or the other way round: the reply
         will be asked for again."""
         self._pattern = _pattern(after)
         self._answer_from = answer_from
+        self._names = names
         self._written = ""
         self._reached = not after
 
@@ -59,8 +85,13 @@ class DecisionPoint:
             if text.startswith(shared) and math.isfinite(logarithm) and math.log(LEAST) < logarithm <= 1e-6:
                 self.options[text.removeprefix(shared)] = min(1.0, math.exp(logarithm))
         if self._answer_from is not None and self.options:
-            wanted = answer_probability(self.options) >= self._answer_from
-            self.contradicted = wanted != is_answer(self._written[found.end() :])
+            self.contradicted = self._goes_against(self._written[found.end() :], self._answer_from)
+
+    def _goes_against(self, begun: str, answer_from: float) -> bool:
+        wanted = wants_answer(self.options, answer_from, self._names)
+        if wanted is None or _is_either(begun, self._names):
+            return False
+        return wanted != is_answer(begun, self._names)
 
 
 @lru_cache(maxsize=16)

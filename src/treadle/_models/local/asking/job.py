@@ -147,7 +147,7 @@ class Job:
         point = None
         if request.decision_after:
             settings["n_probs"] = OPTIONS
-            point = DecisionPoint(request.decision_after, request.answer_from)
+            point = DecisionPoint(request.decision_after, request.answer_from, request.decision_names)
         if request.seed is not None:
             settings["seed"] = request.seed
         reader = CompletionReader(
