@@ -8,20 +8,30 @@ import msgspec
 import pytest
 
 from kit import add, call, fail, go
-from treadle import Agent, ScriptedModel
+from treadle import Agent, ScriptedModel, tool
 from treadle._dialects.compact import CompactDialect
 from treadle._evals.training_pairs import TrainingPair, is_good, training_pairs
 from treadle._journal.memory import MemoryJournal
 from treadle._types.events import Record
+from treadle._types.profile import Profile
 from treadle._types.request import Reply
 
 NEVER_ALONE = {"role": "user", "content": "add says: 3"}
+NO_TOOL = '{"action":"no_tool"}'
+
+
+@tool(effect="pure")
+def document(name: str) -> str:
+    """The text of a document."""
+    return "Kite renames photos. " * 80
 
 
 def recorded(*script: object, dialect: str = "auto") -> Sequence[Record]:
     async def main() -> Sequence[Record]:
         journal = MemoryJournal()
-        agent = Agent(ScriptedModel(script), [add, fail], journal=journal, dialect=dialect)  # pyright: ignore[reportArgumentType]
+        profile = Profile(grammar=True) if dialect == "compact" else None
+        model = ScriptedModel(script, profile=profile)  # pyright: ignore[reportArgumentType]
+        agent = Agent(model, [add, fail, document], journal=journal, dialect=dialect)
         result = await agent.run("What is 1 + 2?")
         return await journal.load(result.run_id)
 
@@ -63,6 +73,40 @@ def test_what_is_learnt_is_what_the_dialect_reads():
 def test_what_needed_no_tool_teaches_that_none_was_needed():
     (pair,) = pairs_of("Three.")
     assert pair.reply == '{"action":"no_tool"}'
+
+
+def test_a_refusal_without_a_call_does_not_teach_that_no_tool_is_needed():
+    """A model that says so marks it; of any other nobody knows whether a tool could have done it."""
+    said = {"action": "final_answer", "final_answer": "No tool tells that.", "task_successful": False}
+    records = recorded(msgspec.json.encode(said).decode(), dialect="direct")
+    assert [msgspec.json.decode(pair.reply) for pair in training_pairs(records)] == [said]
+    assert not is_good(records)
+    for text in (
+        "I cannot tell that, sorry.",
+        "I don\u2019t have a tool for orders.",
+        "Das kann ich leider nicht sagen.",
+    ):
+        assert pairs_of(text) == []
+
+
+@pytest.mark.parametrize(
+    ("dialect", "script"),
+    [
+        ("native", [call("document", name="a"), "Kite renames photos by day."]),
+        ("compact", ['{"action": "document", "args": {"name": "a"}}', NO_TOOL, "Kite renames photos by day."]),
+    ],
+)
+def test_an_answer_about_a_long_text_teaches_to_leave_the_words(dialect: str, script: list[object]):
+    """The product permits nothing else there but a call."""
+    read, left = pairs_of(*script, dialect=dialect)
+    assert msgspec.json.decode(read.reply) == {"action": "document", "args": {"name": "a"}}
+    assert left.reply == NO_TOOL
+    assert left.messages[-1]["content"].startswith("document says: Kite")
+
+
+def test_a_call_after_a_long_text_is_learnt():
+    pairs = pairs_of(call("document", name="a"), call("add", a=1, b=2), "It is 3.")
+    assert [msgspec.json.decode(pair.reply)["action"] for pair in pairs] == ["document", "add", "final_answer"]
 
 
 def test_a_call_that_failed_is_seen_and_not_learnt():
