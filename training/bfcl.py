@@ -204,10 +204,15 @@ def _accepts(given: Any, wanted: Any) -> bool:
     return _plain(given) == _plain(wanted)
 
 
-def right(row: Row, calls: list[tuple[str, dict[str, Any]]]) -> bool:
-    """Whether the first decision is accepted: no call where none is right, else the call with accepted values."""
+def right(row: Row, calls: Sequence[tuple[str, dict[str, Any]]], *, failed: bool = False) -> bool:
+    """Whether what became of a row is accepted.
+
+    Where a call is right: the first of `calls` is that one, with accepted values. Where none is: there are no calls,
+    and the run has not `failed` before it could make one. Which calls these are, whoever asked the model says
+    (`training.rows.asked`).
+    """
     if row.truth is None:
-        return not calls
+        return not calls and not failed
     if not calls:
         return False
     name, args = calls[0]

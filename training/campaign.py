@@ -26,7 +26,7 @@ from training.pack import pack
 from treadle._evals.stats import wilson
 
 TRIES = 3
-DEVELOPMENT = "own,later,latest,newest,alone,dev,known"
+DEVELOPMENT = "own,later,latest,newest,ninth,alone,dev,known"
 """The sets that an adapter has to be evaluated on to be taken."""
 OF_SEEDS = "own,latest,newest"
 """Those that tell how far seeds differ."""
@@ -136,6 +136,7 @@ def table(out: Path) -> str:
         found: dict[str, Any] = json.loads(path.read_text())
         low, high = wilson(found["right"], found["of"])
         more = found.get("kinds") or found.get("functions") or ""
+        more = f"{more} errors: {found['errors']}" if found.get("errors") else more
         lines.append(f"{path.stem:<28}{found['right']:>5} of {found['of']:<5}{low:.0%} to {high:.0%}  {more}")
     return "\n".join(lines)
 

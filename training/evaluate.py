@@ -1,7 +1,7 @@
 """python -m training.evaluate MODEL.gguf OUT --adapters ONE.gguf,TWO.gguf [--sets own,dev,known] --bfcl DATA
 
 What a network can do inside the engine: own task sets, rows of the leaderboard, common knowledge. Figures come with
-their 95 % intervals; rows of functions that were never learnt are counted apart.
+their 95 % intervals; rows of functions that were never learnt are counted apart, and so are errors, which are wrong.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import msgspec
 from training import bfcl
 from training.network import Job, Network, Written
 from training.render import PROFILE, PromptWriter, plain_prompt
-from training.rows import asked
+from training.rows import asked, error_of
 from training.written import worlds
 from treadle import Agent
 from treadle._evals.stats import wilson
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
+from treadle._types.errors import ModelError
 from treadle._types.profile import DecisionThresholds
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
@@ -44,6 +45,8 @@ LATEST = ("later/library", "later/vineyard", "later/garden", "later/escape")
 """Unseen until the third had been."""
 NEWEST = ("later/driving", "later/karaoke", "later/salon", "later/golf")
 """Unseen until the eighth had been."""
+NINTH = ("later/bowling", "later/bindery")
+"""Unseen until the ninth had been."""
 
 
 class _Waiting(NamedTuple):
@@ -90,12 +93,19 @@ class Batched(PromptWriter):
             self._waiting = [one for one in self._waiting if one not in now]
             try:
                 written = await asyncio.to_thread(self._generate, tuned, [one.job for one in now])
-            except Exception:
+            except Exception as error:
                 traceback.print_exc()
-                written = [Written("", False, {})] * len(now)
+                self._fail(now, f"{type(error).__name__}: {error}")
+                continue
             for one, reply in zip(now, written, strict=True):
                 if not one.future.done():
                     one.future.set_result(reply)
+
+    def _fail(self, waiting: Sequence[_Waiting], why: str) -> None:
+        """An empty reply in place of the error would be counted as what the model has decided."""
+        for one in waiting:
+            if not one.future.done():
+                one.future.set_exception(ModelError(why, provider=self.provider))
 
     def _generate(self, tuned: bool, jobs: list[Job]) -> list[Written]:
         if not tuned and not self._words:
@@ -112,9 +122,8 @@ async def leaderboard(network: Network, rows: list[bfcl.Row], dialect: str = "co
     model = Batched(network, words=dialect != "compact", **facts)
 
     results = await asyncio.gather(*(asked(model, row, **settings(dialect)) for row in rows))
-    table = _table(
-        [(one["category"], one["passed"], {key: one[key] for key in ("id", "calls", "answer")}) for one in results]
-    )
+    kept = ("id", "calls", "answer", "error")
+    table = _table([(one["category"], one["passed"], {key: one[key] for key in kept}) for one in results])
     return {**table, "decisions": model.decisions}
 
 
@@ -149,6 +158,7 @@ async def own_sets(
                 "calls": trial.calls,
                 "answer": trial.answer[:160],
                 "problems": trial.problems[:2],
+                "error": trial.problems[0] if trial.stop_reason == "error" and trial.problems else "",
             },
         )
         for name, of_set in zip(names, trials, strict=True)
@@ -173,7 +183,7 @@ def known(network: Network, tools_too: bool, most: int = 0) -> dict[str, Any]:
         answers = asyncio.run(_asked(network, [row["question"] for row in rows]))
     else:
         answers = [
-            written.text
+            (written.text, "")
             for start in range(0, len(rows), BATCH)
             for written in network.generate(
                 [Job(plain_prompt(row["question"])) for row in rows[start : start + BATCH]], LONGEST_REPLY
@@ -183,15 +193,16 @@ def known(network: Network, tools_too: bool, most: int = 0) -> dict[str, Any]:
         [
             (
                 row["kind"],
-                any(accepted.lower() in answer.lower() for accepted in row["accepted"]),
-                {"question": row["question"], "answer": answer[:160]},
+                not error and any(accepted.lower() in answer.lower() for accepted in row["accepted"]),
+                {"question": row["question"], "answer": answer[:160], "error": error[:160]},
             )
-            for row, answer in zip(rows, answers, strict=True)
+            for row, (answer, error) in zip(rows, answers, strict=True)
         ]
     )
 
 
-async def _asked(network: Network, questions: list[str]) -> list[str]:
+async def _asked(network: Network, questions: list[str]) -> list[tuple[str, str]]:
+    """Answers, each with the error that there is in its place."""
     import random
 
     from training.scenario import Scenario, distractors
@@ -199,7 +210,7 @@ async def _asked(network: Network, questions: list[str]) -> list[str]:
 
     model = Batched(network)
 
-    async def one(index: int, question: str) -> str:
+    async def one(index: int, question: str) -> tuple[str, str]:
         r = random.Random(index)
         facts = Facts(r)
         tools = [tool.tool() for tool in distractors(r, facts, Scenario("", [], "", ()), 5)]
@@ -208,8 +219,8 @@ async def _asked(network: Network, questions: list[str]) -> list[str]:
                 Agent(model, tools=tools, answer="direct", max_iterations=4, **settings("compact")).run(question), 300
             )
         except Exception as error:
-            return f"!{error}"
-        return ("[called] " if result.usage.tool_calls else "") + str(result.answer)
+            return "", f"{type(error).__name__}: {error}"
+        return ("[called] " if result.usage.tool_calls else "") + result.answer, error_of(result)
 
     return list(await asyncio.gather(*(one(i, q) for i, q in enumerate(questions))))
 
@@ -222,6 +233,7 @@ def _table(rows: list[tuple[str, bool, dict[str, Any]]]) -> dict[str, Any]:
     return {
         "right": sum(passed for _, passed, _ in rows),
         "of": len(rows),
+        "errors": sum(bool(row.get("error")) for _, _, row in rows),
         "by": dict(by),
         "rows": [{"group": group, "passed": passed, **row} for group, passed, row in rows],
     }
@@ -236,7 +248,7 @@ def apart(table: dict[str, Any], rows: list[bfcl.Row], learnt: set[str]) -> dict
 
 def report(name: str, table: dict[str, Any], out: Path) -> None:
     low, high = wilson(table["right"], table["of"])
-    more = {key: table[key] for key in ("kinds", "functions") if key in table}
+    more = {key: table[key] for key in ("kinds", "functions", "errors") if table.get(key)}
     print(f"{name}: {table['right']}/{table['of']} ({low:.0%} to {high:.0%}) {table['by']} {more or ''}", flush=True)
     (out / f"{name}.json").write_text(json.dumps(table, ensure_ascii=False, default=str))
 
@@ -264,6 +276,7 @@ def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
         "later": lambda: asyncio.run(own_sets(network, names=LATER, most=options.tasks, **facts)),
         "latest": lambda: asyncio.run(own_sets(network, names=LATEST, most=options.tasks, **facts)),
         "newest": lambda: asyncio.run(own_sets(network, names=NEWEST, most=options.tasks, **facts)),
+        "ninth": lambda: asyncio.run(own_sets(network, names=NINTH, most=options.tasks, **facts)),
         "alone": lambda: asyncio.run(own_sets(network, names=(*OWN, *LATER), most=options.tasks, alone=True, **facts)),
         "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
         "known": lambda: known(network, tools_too=True, most=options.tasks),
@@ -294,7 +307,7 @@ def evaluate_base(network: Network, options: argparse.Namespace) -> None:
     for tag, dialect, facts in PLAIN:
         if options.ways and tag not in ways:
             continue
-        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST), ("newest", NEWEST)):
+        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST), ("newest", NEWEST), ("ninth", NINTH)):
             found = asyncio.run(own_sets(network, dialect, sets, most=options.tasks, **facts))
             report(f"base_{tag}_{name}", found, options.out)
         if rows:

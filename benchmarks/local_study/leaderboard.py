@@ -4,8 +4,9 @@
     python benchmarks/local_study/leaderboard.py report --split dev
 
 Every engine gets the functions of a row as tools that do nothing, and the row's question; its first call, or that it
-made none, is held against the leaderboard's accepted answers (`training/bfcl.py`). `run` can be stopped and started
-again, as that of the study. `--split held` takes even rows, which are for a test alone: run them once.
+made none, is held against the leaderboard's accepted answers (`training/bfcl.py`). An engine that failed or was stopped
+before its first call is wrong, also where no call is right. `run` can be stopped and started again, as that of the
+study. `--split held` takes even rows, which are for a test alone: run them once.
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def chosen(folder: Path, each: int, split: str) -> list[bfcl.Row]:
 
 
 def judged(label: str, model: str, who: str, split: str, row: bfcl.Row, outcome: Outcome) -> Row:
-    """An engine that failed or was stopped before its first call has made none. The time ends with the first call."""
+    """An engine that failed or was stopped before its first call has decided nothing. The first call ends the time.
+
+    Of other engines the calls are known that reach a tool; of ours, where no call is right, also those that do not.
+    """
     calls = outcome.calls[:1]
-    passed = bfcl.right(row, [(call.tool, dict(call.args)) for call in calls])
+    passed = bfcl.right(row, [(call.tool, dict(call.args)) for call in calls], failed=bool(outcome.error))
     seconds = outcome.seconds if outcome.first_call is None else outcome.first_call
     problems = (outcome.error[:ANSWER_CHARS],) if outcome.error else ()
     return Row(
@@ -89,17 +93,9 @@ async def _ours(options: argparse.Namespace, who: str, rows: list[bfcl.Row]) -> 
             begun = time.monotonic()
             done = await asked(model, row, limit=options.seconds, max_iterations=FIRST_STEPS, **settings)
             calls = tuple(RecordedCall(name, args) for name, args in done["calls"])
-            failed = done["answer"].startswith("!")
-            yield (
-                row,
-                Outcome(
-                    answer="" if failed else done["answer"],
-                    stop="error" if failed else "answer",
-                    error=done["answer"][1:] if failed else "",
-                    calls=calls,
-                    seconds=time.monotonic() - begun,
-                ),
-            )
+            error, seconds = done["error"], time.monotonic() - begun
+            stop = "error" if error else "answer"
+            yield row, Outcome(done["answer"], stop=stop, error=error, calls=calls, seconds=seconds)
 
 
 async def _theirs(

@@ -6,6 +6,8 @@ treadle eval evals/office.jsonl --tools evals/worlds/all_worlds.py:tools --tools
 from __future__ import annotations
 
 import archive
+import bindery
+import bowling
 import clinic
 import driving
 import escape
@@ -28,6 +30,6 @@ from treadle import Tool
 def tools() -> list[Tool]:
     worlds = (
         shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape,
-        driving, karaoke, salon, golf,
+        driving, karaoke, salon, golf, bowling, bindery,
     )  # fmt: skip
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

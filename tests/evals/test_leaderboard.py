@@ -15,7 +15,7 @@ from training_kit import conversations as _on_the_path  # noqa: F401
 
 from training import bfcl  # isort: skip
 
-from treadle import ScriptedModel
+from treadle import ModelError, ScriptedModel
 from treadle._evals.checks import RecordedCall
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,9 @@ def test_the_first_call_is_judged_and_ends_the_time(leaderboard: Any):
     assert not judged("simple_python", wrong, right, first_call=2.0).passed
     assert not judged("irrelevance", right, first_call=2.0).passed
     failed = judged("irrelevance", stop="error", error="ValueError: no")
-    assert (failed.passed, failed.seconds, failed.problems) == (True, 9, ("ValueError: no",))
+    assert (failed.passed, failed.seconds, failed.problems) == (False, 9, ("ValueError: no",))
+    assert judged("irrelevance").passed
+    assert judged("simple_python", right, first_call=2.0, error="ValueError: later").passed
     assert not judged("live_simple", stop="error", error="ValueError: no").passed
 
 
@@ -115,6 +117,23 @@ def test_a_run_continues_and_its_report_has_intervals(
         assert f"| {who} | 2/3 (21 to 94 %) | 2/2 | 0/0 | 0/0 | 0/0 | 0/1 | 0/0 | 0.0 | 0 | 0 |" in text
     leaderboard.main(["report", "--results", str(results), "--split", "held"])
     assert capsys.readouterr().out == "no rows\n"
+
+
+def test_an_error_of_our_own_run_is_wrong_where_no_call_is_right(
+    leaderboard: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    class Loaded(ScriptedModel):
+        async def load(self) -> None: ...
+
+    monkeypatch.setattr(leaderboard, "LocalModel", lambda name, **_: Loaded([ModelError("out of memory")]))
+    monkeypatch.setattr(leaderboard, "chosen", lambda *_: [row("irrelevance")])
+    results = tmp_path / "rows.jsonl"
+    leaderboard.main(["run", "--model", "m", "--bfcl", str(tmp_path), "--who", "auto", "--results", str(results)])
+    (found,) = leaderboard.load_rows(results)
+    assert (found.passed, found.stop, found.problems) == (False, "error", ("ModelError: out of memory",))
+    capsys.readouterr()
+    leaderboard.main(["report", "--results", str(results)])
+    assert "| auto | 0/1 (0 to 79 %) | 0/0 | 0/0 | 0/0 | 0/0 | 0/1 | 0/0 | 0.0 | 0 | 1 |" in capsys.readouterr().out
 
 
 def test_the_report_counts_calls_that_nobody_made(leaderboard: Any):

@@ -1,0 +1,83 @@
+"""The evaluation on the accelerator, without one: a network that only has to be asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from kit import go
+from training_kit import conversations as _on_the_path  # noqa: F401
+
+from training import bfcl  # isort: skip
+
+
+class Job(NamedTuple):
+    prompt: str
+    grammar: str | None = None
+    decision_after: str = ""
+
+
+class Written(NamedTuple):
+    text: str
+    complete: bool
+    options: dict[str, float]
+    least: float = 1.0
+
+
+class Network:
+    """Says the same to all, unless it is out of memory."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+
+    def switch(self, on: bool) -> None: ...
+
+    def generate_in_parts(self, jobs: list[Job], limit: int) -> list[Written]:
+        if not self.text:
+            raise RuntimeError("out of memory")
+        return [Written(self.text, True, {}) for _ in jobs]
+
+
+@pytest.fixture
+def evaluate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The program without the libraries of an accelerator, which are not here."""
+    stand_in = ModuleType("training.network")
+    vars(stand_in).update(Job=Job, Written=Written, Network=Network)
+    monkeypatch.setitem(sys.modules, "training.network", stand_in)
+    monkeypatch.delitem(sys.modules, "training.evaluate", raising=False)
+    yield import_module("training.evaluate")
+    sys.modules.pop("training.evaluate", None)
+
+
+def rows() -> list[bfcl.Row]:
+    function = {
+        "name": "area",
+        "description": "The area of a circle.",
+        "parameters": {"type": "dict", "properties": {"r": {"type": "integer"}}, "required": ["r"]},
+    }
+    return [bfcl.Row(f"irrelevance_{n}", "irrelevance", "", "How is the weather?", [function], None) for n in range(2)]
+
+
+def test_what_the_network_decides_is_counted(evaluate: Any):
+    table = go(evaluate.leaderboard(Network('{"action": "no_tool"}'), rows()))
+    assert (table["right"], table["of"], table["errors"]) == (2, 2, 0)
+
+
+def test_an_error_of_the_network_is_no_decision_and_counted_apart(
+    evaluate: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+):
+    table = go(evaluate.leaderboard(Network(), rows()))
+    assert (table["right"], table["of"], table["errors"]) == (0, 2, 2)
+    assert {row["error"] for row in table["rows"]} == {"ModelError: RuntimeError: out of memory"}
+    evaluate.report("one_dev", table, tmp_path)
+    assert "'errors': 2" in capsys.readouterr().out
+
+
+def test_an_error_is_no_answer_to_what_everybody_knows(evaluate: Any):
+    table = evaluate.known(Network(), tools_too=True, most=3)
+    assert (table["right"], table["of"], table["errors"]) == (0, 3, 3)
