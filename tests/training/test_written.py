@@ -7,6 +7,7 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 from training.render import render
 from training.scenario import Act, Say, Scenario
@@ -70,6 +71,14 @@ def test_ids_get_other_digits_that_are_the_same_in_every_form():
     assert other.steps[1].args == {"key": f"TAL-0{digits}"}
     assert other.answer == f"TAL-0{digits} is open since 2026-05-03, week 12."
     assert written.with_other_ids(random.Random(3), task, "e.g. TAL-447") == task
+
+
+def test_a_day_that_has_the_digits_of_an_id_stays_as_it_is():
+    step = written.Call("list", {"list": "LA00014", "days": 14}, "3 names")
+    task = written.Task("single", ["LA00014 for a fortnight", "list LA00014, two weeks"], [step], "3 names.")
+    assert written.with_other_ids(random.Random(3), task, "") == task
+    other = msgspec.structs.replace(task, steps=[written.Call("list", {"list": "LA00014", "days": 7}, "3 names")])
+    assert written.with_other_ids(random.Random(3), other, "") != other
 
 
 def boats() -> tuple[written.World, written.Task]:

@@ -30,6 +30,8 @@ OFFERS = (*["needed"] * 2, *["world"] * 6, *["among"] * 3, "many")
 ID = re.compile(r"\b[A-Z]{1,4}[-_/]?(\d{3,6})\b")
 """Ids whose digits can be other ones, the same in all of a task."""
 RUN = re.compile(r"(?<![\d.])\d+(?!\d|\.\d)")
+SHORTEST = 3
+"""Digits from which on the same ones are no chance."""
 YEAR = re.compile(r"(?:19|20)\d\d")
 RENAMED = 0.5
 HARMLESS = 0.5
@@ -131,9 +133,12 @@ def with_other_ids(r: random.Random, task: Task, fixed: str) -> Task:
     small letters. Digits that the text `fixed` has, and those that are calculated with, stay as they are."""
     text = msgspec.json.encode(task).decode()
     expressions = " ".join(str(step.args) for step in task.steps if step.call == CALCULATOR)
+    alone = {run.lstrip("0") for run in RUN.findall(ID.sub("", text))}
     others: dict[str, str] = {}
     for digits in ID.findall(text):
         known = digits.lstrip("0")
+        if len(known) < SHORTEST and known in alone:  # perhaps a day or an hour, told in words elsewhere
+            continue
         if known and not YEAR.fullmatch(digits) and known not in fixed and known not in expressions:
             others[known] = r.choice("123456789") + "".join(r.choice("0123456789") for _ in known[1:])
     if len(set(others.values())) < len(others) or any(other in text for other in others.values()):
