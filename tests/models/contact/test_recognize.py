@@ -135,15 +135,15 @@ def test_the_list_counts_also_when_the_servers_own_interface_fails():
     go(main())
 
 
-OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-7-7df48080.gguf", "scale": 1.0}
+OURS = {"id": 0, "path": "/home/ada/.cache/treadle/adapters/treadle-0.5b-9-2ece7891.gguf", "scale": 1.0}
 
 
 @pytest.mark.parametrize(
     ("loaded", "adapter"),
     [
-        ([OURS], "treadle-0.5b-7"),
+        ([OURS], "treadle-0.5b-9"),
         ([{**OURS, "path": "C:\\adapters\\treadle-0.5b-3.gguf"}], "treadle-0.5b-3"),
-        ([{**OURS, "path": "/x/treadle-1.5b-8-5075c2cd.gguf"}], ""),  # for another model
+        ([{**OURS, "path": "/x/treadle-1.5b-9-9bcc2b4d.gguf"}], ""),  # for another model
         ([{**OURS, "path": "/x/poems.gguf"}], ""),
         ([OURS, {"id": 1, "path": "/x/poems.gguf", "scale": 1.0}], ""),
         ([{**OURS, "id": 3}], ""),

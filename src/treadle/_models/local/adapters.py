@@ -37,14 +37,14 @@ class Adapter(Struct, frozen=True):
 
 TAUGHT = {
     "qwen2.5-coder-0.5b": Adapter(
-        "treadle-0.5b-7",
-        sha256="7df4808043044809e7bf84b770045266aa377b8a41cfa9e77c001498e45c13e4",
-        earlier=("treadle-0.5b-3",),
+        "treadle-0.5b-9",
+        sha256="2ece78919334aa21a86201bcb045097b1038b6f2c7941c2fe92a55e1eb88e553",
+        earlier=("treadle-0.5b-3", "treadle-0.5b-7"),
     ),
     "qwen2.5-coder-1.5b": Adapter(
-        "treadle-1.5b-8",
-        sha256="5075c2cdf62104d545e2c6001a174b0deaa7ef6778206cfcfa4a90117ce55d8b",
-        earlier=("treadle-1.5b-3",),
+        "treadle-1.5b-9",
+        sha256="9bcc2b4d3bccf83f6d6a2cc411a769cb7d993167863e7b430e44eb4d0f423f42",
+        earlier=("treadle-1.5b-3", "treadle-1.5b-8"),
     ),
 }
 """The adapters of the package, by the model of the catalogue that each was trained for."""
