@@ -5,7 +5,8 @@
 #                                                     seconds of a seed at most
 #   sh training/device.sh sweep 0.5b 120 "rate=4e-4; rate=2e-4,dropout=0.1"    begin to compare recipes: seconds each
 #                                                     (TREADLE_RECIPE=... for `start`)
-#   sh training/device.sh base 0.5b direct,schema     begin to evaluate the model without an adapter, in these ways
+#   sh training/device.sh base 0.5b product,direct own,dev,test    begin to evaluate the model without an adapter, in these
+#                                                     ways (product: as the product asks it), on these sets
 #   sh training/device.sh old 0.5b own,later          begin to evaluate the adapter that was shipped before (old/ of a parcel)
 #   sh training/device.sh look "$OUT" [0.5b ...]      how far it is, and what is finished and was not sent yet
 set -eu
@@ -64,7 +65,7 @@ old)
   ;;
 base)
   aside "$2-base"
-  setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --ways "$3" --bfcl "$HOME_THERE/bfcl" \
+  setsid $PYTHON -m training.evaluate "$(weights "$2")" "$out" --ways "$3" --sets "${4:-own,later,latest,dev,known}" --parameters "${2%b}" --bfcl "$HOME_THERE/bfcl" \
     >>"$out/evaluate.log" 2>&1 </dev/null &
   sleep 2
   echo "started $2-base"

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,10 +26,11 @@ from training.rows import asked, error_of
 from training.written import worlds
 from treadle import Agent
 from treadle._evals.stats import wilson
+from treadle._models.catalog.thresholds import with_thresholds
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ModelError
-from treadle._types.profile import DecisionThresholds
+from treadle._types.profile import TINY_BELOW, DecisionThresholds
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
@@ -266,17 +268,16 @@ PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
 )
 """What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
+PRODUCT = "product"
+"""The way in which the product itself asks a model of that size without an adapter."""
+SETS = {"own": OWN, "later": LATER, "latest": LATEST, "newest": NEWEST, "ninth": NINTH}
 
 
 def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
     """The sets that were asked for. One whose result is there is not run again."""
     facts: dict[str, Any] = {"adapter": tag, "parameters": 1.0}  # with the guards that stand beside an adapter
     sets: dict[str, Callable[[], dict[str, Any]]] = {
-        "own": lambda: asyncio.run(own_sets(network, most=options.tasks, **facts)),
-        "later": lambda: asyncio.run(own_sets(network, names=LATER, most=options.tasks, **facts)),
-        "latest": lambda: asyncio.run(own_sets(network, names=LATEST, most=options.tasks, **facts)),
-        "newest": lambda: asyncio.run(own_sets(network, names=NEWEST, most=options.tasks, **facts)),
-        "ninth": lambda: asyncio.run(own_sets(network, names=NINTH, most=options.tasks, **facts)),
+        **{name: partial(_tasks, network, names, options, facts) for name, names in SETS.items()},
         "alone": lambda: asyncio.run(own_sets(network, names=(*OWN, *LATER), most=options.tasks, alone=True, **facts)),
         "dev": lambda: _rows(network, bfcl.development(options.bfcl), options, facts),
         "known": lambda: known(network, tools_too=True, most=options.tasks),
@@ -290,6 +291,12 @@ def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:
         print(f"  in {time.time() - begun:.0f} s", flush=True)
 
 
+def _tasks(
+    network: Network, names: tuple[str, ...], options: argparse.Namespace, facts: dict[str, Any]
+) -> dict[str, Any]:
+    return asyncio.run(own_sets(network, names=names, most=options.tasks, **facts))
+
+
 def _rows(network: Network, rows: list[bfcl.Row], options: argparse.Namespace, facts: dict[str, Any]) -> dict[str, Any]:
     rows = rows[: options.rows] if options.rows else rows
     table = asyncio.run(leaderboard(network, rows, **facts))
@@ -298,20 +305,29 @@ def _rows(network: Network, rows: list[bfcl.Row], options: argparse.Namespace, f
 
 
 def evaluate_base(network: Network, options: argparse.Namespace) -> None:
-    """The model without an adapter: what it knows, and each of the ways that the product has for such models."""
+    """The model without an adapter: what it knows, and each of the ways that there are for such models."""
     network.switch(False)
-    if not (options.out / "base_known.json").is_file():
+    sets = options.sets.split(",")
+    if "known" in sets and not (options.out / "base_known.json").is_file():
         report("base_known", known(network, tools_too=False, most=options.tasks), options.out)
-    rows = bfcl.development(options.bfcl)[: options.rows or None] if options.bfcl else []
+    rows = {"dev": bfcl.development, "test": lambda data: bfcl.sample(data, False, 34)} if options.bfcl else {}
     ways = options.ways.split(",")
-    for tag, dialect, facts in PLAIN:
+    for tag, dialect, facts in (*PLAIN, (PRODUCT, "auto", product_facts(options.parameters))):
         if options.ways and tag not in ways:
             continue
-        for name, sets in (("own", OWN), ("later", LATER), ("latest", LATEST), ("newest", NEWEST), ("ninth", NINTH)):
-            found = asyncio.run(own_sets(network, dialect, sets, most=options.tasks, **facts))
-            report(f"base_{tag}_{name}", found, options.out)
-        if rows:
-            report(f"base_{tag}_dev", asyncio.run(leaderboard(network, rows, dialect, **facts)), options.out)
+        for name in sets:
+            if name in SETS:
+                found = asyncio.run(own_sets(network, dialect, SETS[name], most=options.tasks, **facts))
+                report(f"base_{tag}_{name}", found, options.out)
+            elif name in rows:
+                wanted = rows[name](options.bfcl)[: options.rows or None]
+                report(f"base_{tag}_{name}", asyncio.run(leaderboard(network, wanted, dialect, **facts)), options.out)
+
+
+def product_facts(parameters: float) -> dict[str, Any]:
+    """What the product knows of a model of so many billions of parameters, and does for it by that."""
+    size = {"parameters": parameters, "tiny": parameters < TINY_BELOW}
+    return {**size, "decide": with_thresholds(msgspec.structs.replace(PROFILE, **size), "").decide}
 
 
 def main() -> None:
@@ -320,10 +336,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--adapters", default="", help="files, separated by commas; none: the base model in all ways")
     parser.add_argument(
-        "--sets", default="own,later,latest,alone,dev,known", help="of own, later, latest, alone, dev, known, test"
+        "--sets",
+        default="own,later,latest,newest,ninth,alone,dev,known",
+        help=f"of {', '.join(SETS)}, alone, dev, known, test",
     )
     parser.add_argument("--bfcl", type=Path)
-    parser.add_argument("--ways", default="", help="of the base model, separated by commas: direct, schema, ...")
+    parser.add_argument("--ways", default="", help=f"of the base model, separated by commas: {PRODUCT}, direct, ...")
+    parser.add_argument("--parameters", type=float, default=1.5, help=f"of the model, in billions, for {PRODUCT}")
     parser.add_argument("--rows", type=int, default=0, help="of the leaderboard, at most")
     parser.add_argument("--tasks", type=int, default=0, help="of each own set and of common knowledge, at most")
     parser.add_argument("--base-known", action="store_true", help="first what the model knows without an adapter")

@@ -19,6 +19,7 @@ import torch.nn.functional as functional
 
 from training.mistakes import step_of
 from training.network import Network
+from training.render import Conversation
 from training.scenario import Act
 from training.sequences import TOKENS_A_BATCH, Tokens, batches, foretell, read_conversations, sequences
 from treadle._evals.stats import wilson
@@ -69,6 +70,13 @@ def _mean(values: list[float]) -> float:
     return sum(values) / max(1, len(values))
 
 
+def by_kind(conversations: list[Conversation]) -> dict[str, list[Conversation]]:
+    kinds: dict[str, list[Conversation]] = {}
+    for one in conversations:
+        kinds.setdefault(one.kind, []).append(one)
+    return dict(sorted(kinds.items()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
@@ -76,9 +84,12 @@ def main() -> None:
     parser.add_argument("adapters", type=Path, nargs="*")
     parser.add_argument("--shares", default="1", help="how much of its change each adapter keeps, separated by commas")
     parser.add_argument("--most", type=int, default=0, help="conversations, at most")
+    parser.add_argument("--kinds", action="store_true", help="count each kind of conversation by itself")
     options = parser.parse_args()
     network = Network(options.model)
     read = {path.name.partition(".")[0]: read_conversations(path) for path in map(Path, options.held.split(","))}
+    if options.kinds:
+        read = {f"{name} {kind}": of_kind for name, found in read.items() for kind, of_kind in by_kind(found).items()}
     held = {name: sequences(network, found[: options.most or None]) for name, found in read.items()}
 
     def told(title: str) -> None:

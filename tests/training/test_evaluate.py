@@ -81,3 +81,9 @@ def test_an_error_of_the_network_is_no_decision_and_counted_apart(
 def test_an_error_is_no_answer_to_what_everybody_knows(evaluate: Any):
     table = evaluate.known(Network(), tools_too=True, most=3)
     assert (table["right"], table["of"], table["errors"]) == (0, 3, 3)
+
+
+def test_without_an_adapter_the_product_decides_by_the_probabilities_of_a_model_that_is_not_tiny(evaluate: Any):
+    facts = evaluate.product_facts(1.5)
+    assert (facts["decide"].first, facts["decide"].fits) == (0.55, 0.62)
+    assert evaluate.product_facts(0.5)["decide"] is None

@@ -134,6 +134,20 @@ def test_by_keyboard(stage: Stage):
     page.wait_for_function("() => document.activeElement.closest('.record[data-seq]')")
 
 
+def test_a_pointer_that_lies_elsewhere_does_not_close_what_the_keyboard_is_at(stage: Stage):
+    page = ask(stage)
+    page.locator(".grounds a").focus()
+    page.locator("button.ground").first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    stage.see('button.ground[data-claim="0"][aria-expanded="true"]')
+    page.locator(".grounds [role=status]").hover()
+    page.wait_for_timeout(600)
+    assert page.locator(".ground-card").count() == 1
+    page.keyboard.press("Escape")
+    page.locator(".ground-card").wait_for(state="detached")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read(browser: Any, client: Client, axe: Any, scheme: str):
     stage = stage_of(browser, client, color_scheme=scheme)

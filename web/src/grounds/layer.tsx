@@ -102,16 +102,19 @@ function useOpening(place: Place, card: Card | null, setCard: SetCard): void {
       window.clearTimeout(timer.current);
       timer.current = window.setTimeout(work, wait);
     };
+    // What was opened by a press stays, and so does what the keyboard is at: the pointer only happens to lie elsewhere.
+    const stays = (now: Card) => now.pinned || footnoteOf(root, now.claim)?.matches(":focus-visible");
+    const hide = () => setCard((now) => (now && stays(now) ? now : null));
     const open = (element: HTMLElement, pinned: boolean) => setCard((now) => (now?.pinned && !pinned ? now : placed(root, element, pinned)));
     const over = (event: PointerEvent) => {
       if (event.pointerType !== "mouse") return;
       const element = at(event.target);
       if (element) later(SHOW, () => open(element, false));
       else if ((event.target as Element).closest(".ground-card")) window.clearTimeout(timer.current);
-      else later(HIDE, () => setCard((now) => (now?.pinned ? now : null)));
+      else later(HIDE, hide);
     };
     const out = (event: PointerEvent) => {
-      if (!root.contains(event.relatedTarget as Node | null)) later(HIDE, () => setCard((now) => (now?.pinned ? now : null)));
+      if (!root.contains(event.relatedTarget as Node | null)) later(HIDE, hide);
     };
     const focus = (event: FocusEvent) => {
       const element = (event.target as Element).closest<HTMLElement>("button.ground");
