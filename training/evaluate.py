@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from training import bfcl
-from training.network import Job, Network, Written
+from training.asking import Job, Written
+from training.network import Network
 from training.render import PROFILE, PromptWriter, plain_prompt
 from training.rows import asked, error_of
 from training.written import worlds
 from treadle import Agent
 from treadle._evals.stats import wilson
+from treadle._models.catalog.profiles import sized
 from treadle._models.catalog.thresholds import with_thresholds
 from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ModelError
-from treadle._types.profile import TINY_BELOW, DecisionThresholds
+from treadle._types.profile import DecisionThresholds
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
@@ -326,8 +328,8 @@ def evaluate_base(network: Network, options: argparse.Namespace) -> None:
 
 def product_facts(parameters: float) -> dict[str, Any]:
     """What the product knows of a model of so many billions of parameters, and does for it by that."""
-    size = {"parameters": parameters, "tiny": parameters < TINY_BELOW}
-    return {**size, "decide": with_thresholds(msgspec.structs.replace(PROFILE, **size), "").decide}
+    profile = with_thresholds(sized(PROFILE, parameters, own_server=False), "")
+    return {name: getattr(profile, name) for name in ("parameters", "tiny", "decide")}
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llguidance
 import llguidance.numpy as masks
@@ -15,6 +15,7 @@ from torch import nn
 
 from training import adapter_file
 from training.adapter_file import AdapterFile
+from training.asking import Job, Written
 from training.weights import DEVICE, PROJECTIONS, Weights
 
 RANK, ALPHA = 16, 32
@@ -44,22 +45,6 @@ class Adapter(nn.Module):
             return plain
         x = functional.dropout(x, self.dropped, self.training)
         return plain + functional.linear(functional.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype)) * (ALPHA / RANK)
-
-
-class Job(NamedTuple):
-    prompt: str
-    grammar: str | None = None
-    decision_after: str = ""
-    """Beginning of the reply after which the model decides; what it wants there is read before the grammar."""
-
-
-class Written(NamedTuple):
-    text: str
-    complete: bool
-    options: dict[str, float]
-    """What could have followed `decision_after`, with its probability."""
-    least: float = 1.0
-    """The probability of the least certain token, among those that the grammar permits."""
 
 
 class Network:

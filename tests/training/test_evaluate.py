@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -14,19 +14,7 @@ from kit import go
 from training_kit import conversations as _on_the_path  # noqa: F401
 
 from training import bfcl  # isort: skip
-
-
-class Job(NamedTuple):
-    prompt: str
-    grammar: str | None = None
-    decision_after: str = ""
-
-
-class Written(NamedTuple):
-    text: str
-    complete: bool
-    options: dict[str, float]
-    least: float = 1.0
+from training.asking import Job, Written  # isort: skip
 
 
 class Network:
@@ -47,7 +35,7 @@ class Network:
 def evaluate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The program without the libraries of an accelerator, which are not here."""
     stand_in = ModuleType("training.network")
-    vars(stand_in).update(Job=Job, Written=Written, Network=Network)
+    vars(stand_in).update(Network=Network)
     monkeypatch.setitem(sys.modules, "training.network", stand_in)
     monkeypatch.delitem(sys.modules, "training.evaluate", raising=False)
     yield import_module("training.evaluate")

@@ -130,9 +130,14 @@ def safe_name(result: ToolMessage) -> str:
 def labelled(result: ToolMessage) -> list[Part]:
     """A result after the name of its tool, indented so that no line of it looks like one of the engine's own."""
     parts = content_parts(result)
-    lines = "\n".join(part.text for part in parts if isinstance(part, TextPart)).splitlines()
+    said = indented("\n".join(part.text for part in parts if isinstance(part, TextPart)))
     head = f"{safe_name(result)} {'failed' if result.error else 'says'}: "
-    return [TextPart(head + "\n  ".join(lines)), *(part for part in parts if not isinstance(part, TextPart))]
+    return [TextPart(head + said), *(part for part in parts if not isinstance(part, TextPart))]
+
+
+def indented(text: str) -> str:
+    """A text of which no line but the first begins where those of the engine do."""
+    return "\n  ".join(text.splitlines())
 
 
 def _tagged(result: ToolMessage) -> list[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle._dialects.registry import get_dialect, show_assistant
-from treadle._engine.answering.progress import conversation, indented, split_at_question, trace
+from treadle._engine.answering.progress import conversation, fenced, split_at_question, trace
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
@@ -123,7 +123,7 @@ def own_words_messages(run: Execution) -> list[Message]:
             case _:
                 pass
     if state.steps:
-        results = trace(indented(state.steps), run.settings.synthesis_chars, trace_chars(run))
+        results = trace(fenced(state.steps), run.settings.synthesis_chars, trace_chars(run))
         messages.append(UserMessage(WHAT_TOOLS_SAID + results, kind="note"))
     return messages
 

@@ -29,9 +29,11 @@ def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
     return "\n\n".join(reversed(lines)) or "(no tool was run)"
 
 
-def indented(steps: Iterable[Step]) -> list[Step]:
+def fenced(steps: Iterable[Step]) -> list[Step]:
     """The steps with results of which no line looks like the beginning of another step, or like words of the engine."""
-    return [msgspec.structs.replace(step, observation="\n  ".join(step.observation.splitlines())) for step in steps]
+    from treadle._dialects.text import indented  # rarely needed
+
+    return [msgspec.structs.replace(step, observation=indented(step.observation)) for step in steps]
 
 
 def conversation(messages: Iterable[Message], limit: int, last: int | None = None) -> str:
