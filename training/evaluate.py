@@ -85,7 +85,7 @@ class Batched(PromptWriter):
             self._worker = asyncio.create_task(self._work())
         text, complete, options, least = await future
         wanted = round(answer_probability(options), 3) if options else -1.0
-        self.decisions.append((job.prompt[-300:], wanted, least, text[:160]))
+        self.decisions.append((job.prompt[-700:], wanted, least, text[:300]))
         yield Reply(text, finish="stop" if complete else "length", usage=Usage(10, 10, requests=1), options=options)
 
     async def _work(self) -> None:

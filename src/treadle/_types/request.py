@@ -72,8 +72,10 @@ class Request(Struct, frozen=True, omit_defaults=True):
     """Text of the reply after which the next token decides between a tool and an answer: what a model would most
     probably write there, before any constraint, is wanted in the reply's `options`. Empty: it is not."""
     answer_from: float | None = None
-    """From which probability on the model wants to answer there. A reply that goes against it will be asked for again:
-    the rest of it need not be written (`broken_off`)."""
+    """From which probability of an answer on one that it begins there is believed. A reply that is not believed will be
+    asked for again: the rest of it need not be written (`broken_off`)."""
+    no_call_from: float | None = None
+    """From which probability of an answer on a call that it begins there is not believed; None: from the same on."""
     decision_names: DecisionNames = DecisionNames()
     """What can stand there: the beginning of a tool's name says nothing about an answer that begins alike."""
     cache: WireCache | None = None

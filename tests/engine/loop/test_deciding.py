@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from kit import add, go
-from treadle import Agent, RunResult, ScriptedModel, tool
+from plugins.scenes import in_dialect
+from treadle import Agent, RunResult, ScriptedModel, ToolError, tool
 from treadle._engine.loop.deciding import meant_part, ours_part, tool_meant
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ConfigError, ContextOverflowError, ModelError, RequestRefusedError
@@ -83,6 +84,47 @@ def test_a_model_that_has_what_it_needs_is_not_made_to_go_on():
     assert (result.answer, len(result.steps)) == ("It is 3.", 1)
     constrained = [event for event in events if isinstance(event, ReplyConstrained)]
     assert [(event.must_act, event.barred) for event in constrained] == [(False, ("add",))]
+
+
+def test_a_new_call_after_a_result_is_not_thrown_away():
+    """Where a chain has to go on an answer often has more than 17 %: what the model writes itself counts there."""
+    more = '{"action": "add", "args": {"a": 3, "b": 4}}'
+    model = ScriptedModel([says(ADD, add=0.9), says(more, add=0.5, final=0.3), says(FINAL, final=0.9)], profile=PROFILE)
+    result, events = run(model)
+    assert [step.args for step in result.steps] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    assert not [event for event in events if isinstance(event, ReplyConstrained)]
+    assert [(request.answer_from, request.no_call_from) for request in model.requests] == [
+        (0.55, 0.55),
+        (0.17, 0.55),
+        (0.17, 0.55),
+    ]
+
+
+def test_a_new_call_is_left_where_the_model_wants_to_answer():
+    more = '{"action": "add", "args": {"a": 3, "b": 4}}'
+    model = ScriptedModel([says(ADD, add=0.9), says(more, add=0.3, final=0.6), says(FINAL)], profile=PROFILE)
+    assert len(run(model)[0].steps) == 1
+
+
+@tool(effect="pure")
+async def lookup(name: str) -> str:
+    """What is known of a name."""
+    if name != "Ada":
+        raise ToolError("nobody is called so, known is: Ada")
+    return "3"
+
+
+def test_after_a_failed_call_there_is_nothing_to_answer_with():
+    wrong, right = (in_dialect("direct", "lookup", name=name) for name in ("Ida", "Ada"))
+    model = ScriptedModel(
+        [says(wrong, lookup=0.9), says(FINAL, final=0.44, lookup=0.3), says(right), says(FINAL, final=0.44)],
+        profile=PROFILE,
+    )
+    result, events = run(model, (lookup,))
+    assert [bool(step.error) for step in result.steps] == [True, False]
+    (constrained,) = (event for event in events if isinstance(event, ReplyConstrained))
+    assert constrained.must_act
+    assert result.answer == "It is 3."
 
 
 ASKS = msgspec.structs.replace(PROFILE, decide=msgspec.structs.replace(THRESHOLDS, fits=0.62))

@@ -10,8 +10,13 @@ from treadle._models.transport.decision import DecisionPoint, answer_probability
 from treadle._types.request import DecisionNames
 
 
-def read(after: str, *tokens: tuple[str, dict[str, float]], answer_from: float | None = None) -> DecisionPoint:
-    point = DecisionPoint(after, answer_from)
+def read(
+    after: str,
+    *tokens: tuple[str, dict[str, float]],
+    answer_from: float | None = None,
+    no_call_from: float | None = None,
+) -> DecisionPoint:
+    point = DecisionPoint(after, answer_from, no_call_from=no_call_from)
     for text, others in tokens:
         point.feed(text, [(name, math.log(share)) for name, share in others.items()])
     return point
@@ -40,6 +45,14 @@ def test_a_reply_goes_against_what_the_model_wants(
 ):
     options = {"add": 1 - answer, "final": answer}
     point = read('"action": "', ('{"action": "', {}), (written, options), answer_from=threshold)
+    assert point.contradicted is contradicted
+
+
+@pytest.mark.parametrize(("written", "answer", "contradicted"), [
+    ("add", 0.3, False), ("final", 0.3, False), ("add", 0.6, True), ("final", 0.1, True)])  # fmt: skip
+def test_between_two_thresholds_a_reply_is_believed_whichever_it_is(written: str, answer: float, contradicted: bool):
+    options = {"add": 1 - answer, "final": answer}
+    point = read('"action": "', ('{"action": "', {}), (written, options), answer_from=0.2, no_call_from=0.5)
     assert point.contradicted is contradicted
 
 

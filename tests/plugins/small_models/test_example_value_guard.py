@@ -89,6 +89,33 @@ def test_the_words_can_be_replaced_also_under_the_name_of_0_1(name: str):
     assert result.steps[0].observation == "Not E17 for employee of record."
 
 
+@tool(effect="pure")
+def calculate(expression: Annotated[str, "e.g. (2 + 3) * sqrt(16) / 4"]) -> str:
+    """Work out a sum."""
+    CALLED.append(expression)
+    return "5"
+
+
+@pytest.mark.parametrize("expression", ["(2 + 3) * sqrt(16) / 4", "(2+3) * sqrt(16) / 4 * 12"])
+def test_so_is_a_sum_that_is_the_example_or_mostly_it(expression: str):
+    sum_up = in_dialect("schema", "calculate", expression=expression)
+    _, result = run("What does Ada earn in 12 months?", sum_up, LOOKED_UP, tools=(calculate, phone_book))
+    assert CALLED == ["Ada Brandt"]
+    assert "is only the example in the description of expression" in result.steps[0].observation
+
+
+@pytest.mark.parametrize(
+    ("question", "expression"),
+    [
+        ("What is (2 + 3) * sqrt(16) / 4?", "(2 + 3) * sqrt(16) / 4"),
+        ("What are 15 and 3 and 16, over 4?", "(15 + 3 + 16) / 4"),
+    ],
+)
+def test_a_sum_of_the_users_own_is_worked_out(question: str, expression: str):
+    run(question, in_dialect("schema", "calculate", expression=expression), tools=(calculate, phone_book))
+    assert [expression] == CALLED
+
+
 def test_values_without_a_digit_and_choices_are_left_alone():
     run("Whose id?", LOOKED_UP)
     assert CALLED == ["Ada Brandt"]

@@ -88,6 +88,28 @@ def test_ordinary_arithmetic_is_no_invention(question: str, expression: str):
     assert [expression] == CALLED
 
 
+GIVE_UP = answer_in("direct", "I do not know.").replace("true", "false")
+
+
+def test_a_sum_that_a_model_was_made_to_call_and_that_uses_nothing_it_was_told_is_refused():
+    """Made to call some tool, it takes the calculator and fills it with what comes to mind."""
+    asked = "What do the rooms of the Casa Luna cost?"
+    _, result = run(GIVE_UP, call("calculate", expression="1000 * 12 / 365"), HOTEL, PRICE, DONE, question=asked)
+    assert CALLED == ["Casa Luna", "CL-15"]
+    assert '"1000 * 12 / 365" is neither in the task nor in a result' in result.steps[0].observation
+
+
+def test_one_that_it_chose_itself_may_use_what_everybody_knows():
+    run(call("calculate", expression="24 * 60 * 60"), DONE, question="How many seconds has a day?")
+    assert CALLED == ["24 * 60 * 60"]
+
+
+def test_one_that_it_was_made_to_call_may_use_what_was_said():
+    asked = "What is 19 % of 12,75?"
+    run(GIVE_UP, call("calculate", expression="12.75 * 0.19"), DONE, question=asked)
+    assert CALLED == ["12.75 * 0.19"]
+
+
 def test_numbers_in_words_excuse_nothing_once_something_was_looked_up():
     asked = "What do two nights at the Casa Luna cost?"
     run(

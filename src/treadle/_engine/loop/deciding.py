@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -72,13 +73,22 @@ class OtherChoice(Struct, frozen=True):
         )
 
 
-def answer_from(run: Execution) -> float | None:
-    """From which probability on the model wants to answer now; None when its replies are taken as they come.
+class Bounds(NamedTuple):
+    """How probable an answer has to be. Between the two the reply is believed, whichever it is."""
+
+    answer_from: float
+    """For an answer to be believed."""
+    no_call_from: float
+    """For a call not to be."""
+
+
+def bounds_of(run: Execution) -> Bounds | None:
+    """What replies are held against now; None when they are taken as they come.
 
     A model is never made to call a tool that may change something: where there is one, it is asked to think instead. A
     dialect that cannot do that has its replies written to the end.
     """
-    return _threshold(run) if _can_think(run) or all_harmless(run.context) else None
+    return _bounds(run) if _can_think(run) or all_harmless(run.context) else None
 
 
 async def other_choice(
@@ -86,10 +96,11 @@ async def other_choice(
 ) -> OtherChoice | None:
     """What to hold the next reply to, when this one is not what the model wanted; else None, also when that cannot be
     told because a tool's name begins like that of an answer. `decision` is None for a reply that was broken off."""
-    threshold, state = _threshold(run), run.state
-    if threshold is None or not reply.options or (decision is not None and decision.problem):
+    bounds, state = _bounds(run), run.state
+    if bounds is None or not reply.options or (decision is not None and decision.problem):
         return None
     answers = decision is not None and not decision.calls
+    threshold = bounds.no_call_from if _is_new_call(run, decision) else bounds.answer_from
     harmless = all_harmless(run.context)
     if answers and not harmless and not _can_think(run):  # it would not be made to call any
         return None
@@ -174,13 +185,23 @@ def _stands_alone(run: Execution) -> bool:
     )
 
 
-def _threshold(run: Execution) -> float | None:
+def _is_new_call(run: Execution, decision: Decision | None) -> bool:
+    """Whether it calls what has not been called before: a model that wants the same again has nothing left to do."""
+    if decision is None or not decision.calls:
+        return False
+    made = [(step.tool, step.wanted) for step in run.state.steps if not step.error]
+    return any((call.name, call.args) not in made for call in decision.calls)
+
+
+def _bounds(run: Execution) -> Bounds | None:
     thresholds, state = run.model.profile.decide, run.state
     if thresholds is None or not run.model.profile.decides_in(run.dialect.name) or not state.tools:
         return None
     if state.answer_only or state.constraint.must_act or state.constraint.barred or state.constraint.think:
         return None
-    return thresholds.later if state.steps else thresholds.first
+    if not state.steps or state.round_failed:  # there is nothing to answer with
+        return Bounds(thresholds.first, thresholds.first)
+    return Bounds(thresholds.later, max(thresholds.first, thresholds.later))
 
 
 def tool_meant(

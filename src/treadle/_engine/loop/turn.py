@@ -17,7 +17,7 @@ from treadle._engine.answering.answer import said
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
-from treadle._engine.loop.deciding import answer_from, other_choice
+from treadle._engine.loop.deciding import bounds_of, other_choice
 from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
@@ -76,8 +76,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
     request = rendered.request
-    if request.decision_after and (threshold := answer_from(run)) is not None:
-        request = request.replace(answer_from=threshold)
+    if request.decision_after and (bounds := bounds_of(run)) is not None:
+        request = request.replace(answer_from=bounds.answer_from, no_call_from=bounds.no_call_from)
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
     run.recovered.clear()
     try:

@@ -8,7 +8,7 @@ from treadle._models.http_model import HttpModel, Reader
 from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
-from treadle._models.transport.decision import DecisionPoint
+from treadle._models.transport.decision import decision_point
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
@@ -47,5 +47,5 @@ class OpenAIModel(HttpModel):
     def _reader(self, request: Request) -> Reader:
         point = None
         if request.decision_after and self._profile.logprobs:
-            point = DecisionPoint(request.decision_after, request.answer_from, request.decision_names)
+            point = decision_point(request)
         return ChatReader(self._origin, self._profile, point)

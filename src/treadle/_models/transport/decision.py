@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from treadle._types.request import DecisionNames
+from treadle._types.request import DecisionNames, Request
 
 ANY = DecisionNames()
 """Where it is not known which tools were on offer."""
@@ -56,15 +56,22 @@ def _begins_tool(text: str, names: DecisionNames) -> bool:
 
 class DecisionPoint:
     """Reads the options at the decision of one reply from its tokens. `after` is the text before it as JSON has it;
-    blanks may differ. With `answer_from` it also tells whether the reply goes against what the model wants."""
+    blanks may differ. With `answer_from` it also tells whether the reply goes against what the model wants: an answer
+    that is less probable, or a call where one is at least as probable as `no_call_from`."""
 
-    def __init__(self, after: str, answer_from: float | None = None, names: DecisionNames = ANY) -> None:
+    def __init__(
+        self,
+        after: str,
+        answer_from: float | None = None,
+        names: DecisionNames = ANY,
+        no_call_from: float | None = None,
+    ) -> None:
         self.options: dict[str, float] = {}
         self.contradicted = False
-        """The model wants an answer with less than this probability and begins one, or the other way round: the reply
-        will be asked for again."""
+        """The model does not want what it begins: the reply will be asked for again."""
         self._pattern = _pattern(after)
         self._answer_from = answer_from
+        self._no_call_from = answer_from if no_call_from is None else no_call_from
         self._names = names
         self._written = ""
         self._reached = not after
@@ -85,13 +92,20 @@ class DecisionPoint:
             if text.startswith(shared) and math.isfinite(logarithm) and math.log(LEAST) < logarithm <= 1e-6:
                 self.options[text.removeprefix(shared)] = min(1.0, math.exp(logarithm))
         if self._answer_from is not None and self.options:
-            self.contradicted = self._goes_against(self._written[found.end() :], self._answer_from)
+            self.contradicted = self._goes_against(self._written[found.end() :])
 
-    def _goes_against(self, begun: str, answer_from: float) -> bool:
-        wanted = wants_answer(self.options, answer_from, self._names)
-        if wanted is None or _is_either(begun, self._names):
+    def _goes_against(self, begun: str) -> bool:
+        answers = is_answer(begun, self._names)
+        threshold = self._answer_from if answers else self._no_call_from
+        if threshold is None or _is_either(begun, self._names):
             return False
-        return wanted != is_answer(begun, self._names)
+        wanted = wants_answer(self.options, threshold, self._names)
+        return wanted is not None and wanted != answers
+
+
+def decision_point(request: Request) -> DecisionPoint:
+    """Of the reply to a request."""
+    return DecisionPoint(request.decision_after, request.answer_from, request.decision_names, request.no_call_from)
 
 
 @lru_cache(maxsize=16)

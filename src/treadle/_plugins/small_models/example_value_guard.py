@@ -9,7 +9,7 @@ from typing import Any
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.small_models.numbers_and_ids import mentions, said_otherwise
+from treadle._plugins.small_models.numbers_and_ids import is_calculated, mentions, said_otherwise
 from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import same_calls, small_under_grammar
 from treadle._tools.base import ToolOutcome
@@ -20,6 +20,9 @@ OBJECTION = (
     "Tool '{tool}' was not called: \"{value}\" is only the example in the description of {name}. "
     "Take the value from the task or from a result; if it is in neither, call another tool that gives it."
 )
+
+_SHORTEST, _LONGEST = 7, 400
+"""Letters that two texts do not have in common by chance; and of a text, so many are looked at."""
 
 
 class ExampleValueGuard(Plugin):
@@ -35,7 +38,7 @@ class ExampleValueGuard(Plugin):
         if tool is None or same_calls(run, call):
             return call
         for name, value in _examples(call.args, tool.schema):
-            if not any(mentions(text, value) for text in source_texts(run)) and not said_otherwise(
+            if not any(_has(text, value) for text in source_texts(run)) and not said_otherwise(
                 value, source_texts(run)
             ):
                 objection = prompt(run, "example_value", OBJECTION)
@@ -53,6 +56,19 @@ def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str
             isinstance(value, str)
             and re.search(r"\d", value)
             and "enum" not in schema
-            and mentions(str(schema.get("description", "")), value)
+            and _has(str(schema.get("description", "")), value)
         ):
             yield name, value
+
+
+def _has(text: str, value: str) -> bool:
+    """Whether a text has this word, or of a sum the better part: `(2 + 3) * 4 / 5` in `(2 + 3) * 4 / 5 * 12`."""
+    if mentions(text, value):
+        return True
+    if not is_calculated(value):
+        return False
+    from difflib import SequenceMatcher  # for small models only
+
+    said, used = ("".join(part[:_LONGEST].split()) for part in (text, value))
+    same = SequenceMatcher(None, said, used, autojunk=False).find_longest_match()
+    return same.size >= max(_SHORTEST, len(used) / 2) and is_calculated(used[same.b : same.b + same.size])

@@ -174,10 +174,24 @@ def numbers(text: str) -> list[Decimal]:
     return [Decimal(token.replace(",", "")) for token in tokens if _NUMBER.fullmatch(token) and len(token) <= _LONGEST]
 
 
+def is_calculated(text: str) -> bool:
+    return _CALCULATED.search(text) is not None
+
+
+def uses_nothing_said(text: str, sources: Iterable[str]) -> bool:
+    """Whether none of the numbers that are calculated with are in a source."""
+    if not is_calculated(text):
+        return False
+    texts = list(sources)
+    said = {Decimal(run) for source in texts for run in _PLAIN.findall(source) if len(run) <= _LONGEST}
+    said |= {number for source in texts for number in _otherwise_written(source)}
+    return not said & set(numbers(text))
+
+
 def unsourced_operand(text: str, sources: Iterable[str], in_words: bool = False) -> str:
     """The same for an argument. Who calculates may use what stands between two units and, where all numbers are told
     `in_words`, those that can be."""
-    if not _CALCULATED.search(text):
+    if not is_calculated(text):
         return unsourced_number(text, sources)
     known = {number for number in numbers(text) if number in CONSTANTS or (in_words and told_in_words(float(number)))}
     return unsourced_number(text, sources, known)

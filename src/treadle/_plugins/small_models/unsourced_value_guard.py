@@ -16,6 +16,7 @@ from treadle._plugins.small_models.numbers_and_ids import (
     told_in_words,
     unsourced_number,
     unsourced_operand,
+    uses_nothing_said,
 )
 from treadle._plugins.small_models.support import call_wanted, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
@@ -57,6 +58,8 @@ class UnsourcedValueGuard(Plugin):
         in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
         doubtful = (unsourced_operand(text, sources, in_words) for text in values)
         value = value or next(filter(None, doubtful), "")
+        if not value and run.state.last_constraint.must_act and untaught(run):  # it took what was nearest
+            value = next((f'"{text}"' for text in values if uses_nothing_said(text, sources)), "")
         if not value:
             return call
         objection = prompt(run, "unsourced_call", IN_A_CALL).replace("{tool}", call.name).replace("{value}", value)

@@ -16,7 +16,7 @@ from treadle._models.local.runtime import ORIGIN, Runtime
 from treadle._models.local.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import adapter_scale
-from treadle._models.transport.decision import OPTIONS, DecisionPoint
+from treadle._models.transport.decision import OPTIONS, decision_point
 from treadle._models.transport.wire import encode
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
@@ -147,7 +147,7 @@ class Job:
         point = None
         if request.decision_after:
             settings["n_probs"] = OPTIONS
-            point = DecisionPoint(request.decision_after, request.answer_from, request.decision_names)
+            point = decision_point(request)
         if request.seed is not None:
             settings["seed"] = request.seed
         reader = CompletionReader(
