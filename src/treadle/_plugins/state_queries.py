@@ -33,6 +33,13 @@ def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
     return [step for step in run.state.steps if step.tool == call.name and step.wanted == call.args]
 
 
+def insists(run: RunContext, call: ToolCall) -> bool:
+    """Whether a call that was refused is made again, and goes through: at the second time by a model that was taught to
+    call, or has no other tool. One without an adapter falls back on what it made up, and is refused twice."""
+    twice = untaught(run) and len(run.state.tools) > 1
+    return len(same_calls(run, call)) > twice
+
+
 def last_note(state: RunState, component: str, key: str) -> object:
     """The component's latest note under this key; None when there is none."""
     notes = state.notes.get(component)

@@ -76,6 +76,16 @@ def test_a_second_time_the_same_call_goes_through():
     assert "'record'" in str(model.requests[1].format)
 
 
+def test_beside_another_tool_it_goes_through_at_the_third_time():
+    """A model without an adapter comes back to what it made up as soon as the other tool does not help."""
+    other = in_dialect("schema", "phone_book", name="Bo Ek")
+    _, result = run("Where does Ada work?", EXAMPLE, other, EXAMPLE, LOOKED_UP, tools=(record, phone_book))
+    assert CALLED == ["Bo Ek", "Ada Brandt"]
+    assert [step.error for step in result.steps] == ["rejected", "", "rejected", ""]
+    run("Where does Ada work?", EXAMPLE, other, EXAMPLE, other, EXAMPLE, tools=(record, phone_book))
+    assert CALLED[-1] == "E17"
+
+
 @pytest.mark.parametrize("able", [{"grammar": False}, {"parameters": None}, {"parameters": 7.0}])
 def test_models_without_grammar_and_those_not_known_to_be_small_are_left_alone(able: dict[str, Any]):
     _, result = run("Where does Ada work?", EXAMPLE, **able)

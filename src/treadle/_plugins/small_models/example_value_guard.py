@@ -11,7 +11,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.small_models.numbers_and_ids import is_calculated, mentions, said_otherwise
 from treadle._plugins.small_models.support import prompt, require_other_tool, source_texts
-from treadle._plugins.state_queries import same_calls, small_under_grammar
+from treadle._plugins.state_queries import insists, small_under_grammar
 from treadle._tools.base import ToolOutcome
 from treadle._types.messages import ToolCall
 from treadle._types.request import ToolSchema
@@ -27,7 +27,7 @@ _SHORTEST, _LONGEST = 7, 400
 
 class ExampleValueGuard(Plugin):
     """Checks values with a digit (ids, dates), which cannot be guessed. The next reply is for another tool. The same
-    call goes through when it is made again, as the example may be what is meant."""
+    call goes through when the model insists on it, as the example may be what is meant."""
 
     name = "example_value_guard"
     harmless = True
@@ -35,7 +35,7 @@ class ExampleValueGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) else None
-        if tool is None or same_calls(run, call):
+        if tool is None or insists(run, call):
             return call
         for name, value in _examples(call.args, tool.schema):
             if not any(_has(text, value) for text in source_texts(run)) and not said_otherwise(

@@ -19,7 +19,7 @@ from treadle._plugins.small_models.numbers_and_ids import (
     uses_nothing_said,
 )
 from treadle._plugins.small_models.support import call_wanted, prompt, require_other_tool, source_texts
-from treadle._plugins.state_queries import last_round, same_calls, small_under_grammar, untaught
+from treadle._plugins.state_queries import insists, last_round, small_under_grammar, untaught
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.events import MessageRetracted, Noted
 from treadle._types.messages import ToolCall, UserMessage
@@ -39,7 +39,7 @@ class UnsourcedValueGuard(Plugin):
     """Objects to a required argument of a call, and to an answer after calls, with a number or an id that is in no
     source; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
 
-    The same call goes through when it is made again, and answers are objected to twice in a run at most. Calls of a
+    The same call goes through when the model insists on it, and answers are objected to twice in a run at most. Calls of a
     tiny model are left alone, because it only ever makes one; so are answers of a model with an adapter, which was
     taught when to give one.
     """
@@ -50,7 +50,7 @@ class UnsourcedValueGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
-        if tool is None or same_calls(run, call) or _corrects(run, call):
+        if tool is None or insists(run, call) or _corrects(run, call):
             return call
         sources = tuple(source_texts(run))
         values = [text for text in _required_values(call.args, tool) if not said_otherwise(text, sources)]
