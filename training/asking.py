@@ -19,3 +19,8 @@ class Written(NamedTuple):
     """What could have followed `decision_after`, with its probability."""
     least: float = 1.0
     """The probability of the least certain token, among those that the grammar permits."""
+
+
+def decides_next(written: str, after: str) -> bool:
+    """Whether the next token decides. A blank at the end of `after` is mostly the beginning of that token: ` true`."""
+    return bool(after) and (written.endswith(after) or (after[-1].isspace() and written.endswith(after.rstrip())))

@@ -15,7 +15,7 @@ from torch import nn
 
 from training import adapter_file
 from training.adapter_file import AdapterFile
-from training.asking import Job, Written
+from training.asking import Job, Written, decides_next
 from training.weights import DEVICE, PROJECTIONS, Weights
 
 RANK, ALPHA = 16, 32
@@ -182,7 +182,7 @@ class Network:
         for index, (job, tokens) in enumerate(zip(jobs, output, strict=True)):
             if not job.decision_after or options[index] or len(tokens) >= DECIDED_BY:
                 continue
-            if self.tokenizer.decode(tokens).endswith(job.decision_after):
+            if decides_next(self.tokenizer.decode(tokens), job.decision_after):
                 top = torch.softmax(logits[index], -1).topk(20)
                 options[index] = {
                     self.tokenizer.decode([token]): round(probability, 4)

@@ -14,7 +14,7 @@ from kit import go
 from training_kit import conversations as _on_the_path  # noqa: F401
 
 from training import bfcl  # isort: skip
-from training.asking import Job, Written  # isort: skip
+from training.asking import Job, Written, decides_next  # isort: skip
 
 
 class Network:
@@ -75,3 +75,19 @@ def test_without_an_adapter_the_product_decides_by_the_probabilities_of_a_model_
     facts = evaluate.product_facts(1.5)
     assert (facts["decide"].first, facts["decide"].fits) == (0.55, 0.62)
     assert evaluate.product_facts(0.5)["decide"] is None
+
+
+@pytest.mark.parametrize(
+    ("written", "after", "reached"),
+    [
+        ('{"action": "', '"action": "', True),
+        ('{"fits":', '"fits": ', True),
+        ('{"fits": ', '"fits": ', True),
+        ('{"fits', '"fits": ', False),
+        ('{"action":', '"action": "', False),
+        ("anything", "", False),
+    ],
+)
+def test_a_blank_before_a_decision_is_of_the_token_that_decides(written: str, after: str, reached: bool):
+    """Without that no network was ever asked whether a tool fits: what it said had no probability."""
+    assert decides_next(written, after) is reached
