@@ -21,8 +21,8 @@ OBJECTION = (
     "Take the value from the task or from a result; if it is in neither, call another tool that gives it."
 )
 
-_SHORTEST, _LONGEST = 7, 400
-"""Letters that two texts do not have in common by chance; and of a text, so many are looked at."""
+_SHORTEST, _LONGEST_TEXT, _LONGEST_SUM = 7, 4000, 200
+"""Letters that two texts do not have in common by chance; and of a text and a sum, so many are looked at."""
 
 
 class ExampleValueGuard(Plugin):
@@ -69,6 +69,6 @@ def _has(text: str, value: str) -> bool:
         return False
     from difflib import SequenceMatcher  # for small models only
 
-    said, used = ("".join(part[:_LONGEST].split()) for part in (text, value))
+    said, used = ("".join(part.split()) for part in (text[:_LONGEST_TEXT], value[:_LONGEST_SUM]))
     same = SequenceMatcher(None, said, used, autojunk=False).find_longest_match()
     return same.size >= max(_SHORTEST, len(used) / 2) and is_calculated(used[same.b : same.b + same.size])

@@ -37,11 +37,12 @@ _MAX_CHARS = 80
 
 class UnsourcedValueGuard(Plugin):
     """Objects to a required argument of a call, and to an answer after calls, with a number or an id that is in no
-    source; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
+    source; to a sum of nothing that was said, by a model that was made to call; and to giving up before any call. An
+    answer without a call is otherwise believed: it may be known.
 
-    The same call goes through when the model insists on it, and answers are objected to twice in a run at most. Calls of a
-    tiny model are left alone, because it only ever makes one; so are answers of a model with an adapter, which was
-    taught when to give one.
+    The same call goes through when the model insists on it, and answers are objected to twice in a run at most. Calls
+    of a tiny model are left alone, because it only ever makes one; so are answers of a model with an adapter, which
+    was taught when to give one.
     """
 
     name = "unsourced_value_guard"
