@@ -51,6 +51,8 @@ NEWEST = ("later/driving", "later/karaoke", "later/salon", "later/golf")
 """Unseen until the eighth had been."""
 NINTH = ("later/bowling", "later/bindery")
 """Unseen until the ninth had been."""
+TENTH = ("later/laundry", "later/apiary")
+"""Unseen until the ninth had been shipped."""
 
 
 class _Waiting(NamedTuple):
@@ -272,7 +274,7 @@ PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
 """What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
 PRODUCT = "product"
 """The way in which the product itself asks a model of that size without an adapter."""
-SETS = {"own": OWN, "later": LATER, "latest": LATEST, "newest": NEWEST, "ninth": NINTH}
+SETS = {"own": OWN, "later": LATER, "latest": LATEST, "newest": NEWEST, "ninth": NINTH, "tenth": TENTH}
 
 
 def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:

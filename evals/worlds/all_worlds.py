@@ -5,6 +5,7 @@ treadle eval evals/office.jsonl --tools evals/worlds/all_worlds.py:tools --tools
 
 from __future__ import annotations
 
+import apiary
 import archive
 import bindery
 import bowling
@@ -15,6 +16,7 @@ import garden
 import golf
 import harbour
 import karaoke
+import laundry
 import library
 import office
 import salon
@@ -30,6 +32,6 @@ from treadle import Tool
 def tools() -> list[Tool]:
     worlds = (
         shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape,
-        driving, karaoke, salon, golf, bowling, bindery,
+        driving, karaoke, salon, golf, bowling, bindery, laundry, apiary,
     )  # fmt: skip
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())
