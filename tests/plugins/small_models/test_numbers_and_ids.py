@@ -16,6 +16,7 @@ from treadle._plugins.small_models.numbers_and_ids import (
     told_in_words,
     unsourced_number,
     unsourced_operand,
+    uses_nothing_said,
 )
 
 TEXT = "4 * 110 of 1,200.50 at 07:50 on 2024-01-02: 3kg, AB17, R-100, 12.5%, 42."
@@ -169,6 +170,21 @@ def test_who_calculates_may_use_the_factors_between_units():
     assert unsourced_operand("3 * 5280", ["How many feet are 3 miles?"]) == ""
     assert unsourced_operand("3 * 528", ["How many feet are 3 miles?"]) == "528"
     assert unsourced_operand("5280", ["How many feet are 3 miles?"]) == "5280", "nothing is calculated"
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "nothing"),
+    [
+        ("1000 * 0.05", "What is the price of a PMP-008?", True),
+        ("24 * 60", "How many minutes has a day?", True),
+        ("15 * 240 / 100", "What is 15% of 240?", False),
+        ("12.75 * 0.19", "Was sind 19 % von 12,75 Euro?", False),
+        ("Swan Lake (ballet)", "Is the ballet on?", False),
+        ("1000", "Is there a PMP-008?", False),
+    ],
+)
+def test_a_sum_may_use_nothing_that_was_said(text: str, source: str, nothing: bool):
+    assert uses_nothing_said(text, [source]) is nothing
 
 
 def test_who_calculates_may_use_numbers_that_are_told_in_words():

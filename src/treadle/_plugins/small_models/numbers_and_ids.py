@@ -179,13 +179,14 @@ def is_calculated(text: str) -> bool:
 
 
 def uses_nothing_said(text: str, sources: Iterable[str]) -> bool:
-    """Whether none of the numbers that are calculated with are in a source."""
-    if not is_calculated(text):
+    """Whether none of the numbers that are calculated with are in a source. Words in brackets are no sum."""
+    used = set(numbers(text))
+    if not used or not is_calculated(text):
         return False
     texts = list(sources)
     said = {Decimal(run) for source in texts for run in _PLAIN.findall(source) if len(run) <= _LONGEST}
     said |= {number for source in texts for number in _otherwise_written(source)}
-    return not said & set(numbers(text))
+    return not said & used
 
 
 def unsourced_operand(text: str, sources: Iterable[str], in_words: bool = False) -> str:
