@@ -1,10 +1,19 @@
-"""Child processes whose signals do not depend on how the tests were started."""
+"""Child processes: whether one runs, and signals that do not depend on how the tests were started."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+
+
+def is_running(pid: int) -> bool:
+    """Neither gone nor waiting for its parent to ask; it may go between two looks at it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from kit import add, go
+from processes import is_running
 from treadle import Agent, Conversation, McpServer, McpTools, ScriptedModel, open_journal, tool
 from treadle._flows.agent_surfaces import all_ended
 from treadle._types.errors import JournalError, TreadleError
@@ -45,14 +46,6 @@ def soon(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
-
-
-def _has_ended(process: int) -> bool:
-    """Gone, or waiting for its parent to ask; it may go between two looks at it."""
-    try:
-        return " Z " in Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def hello(_: Any) -> str:
@@ -256,4 +249,4 @@ def test_the_process_of_an_mcp_server_ends_when_nobody_has_it_any_more(tmp_path:
     del shop, agent, model, result
     gc.collect()
     assert gone() is None
-    soon(lambda: _has_ended(process))
+    soon(lambda: not is_running(process))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from processes import is_running
 from treadle._tools.base import Tool
 from treadle._tools.builtin.sql.process import WorkerDatabase
 from treadle._tools.builtin.sql.rows import Rows
@@ -58,13 +59,6 @@ def cpu_ticks(pid: int) -> int:
     """What the process has worked so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_a_query_that_sqlite_does_not_interrupt_is_killed(path: Path):
