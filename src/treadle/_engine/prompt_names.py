@@ -33,6 +33,7 @@ PROMPTS = {
     "give_up": "the note to a small model that gives up",
     "example_value": "the note about a value from the examples (`{value}`, `{name}`, `{tool}`)",
     "unsourced_call": "the note about an argument that comes from nowhere",
+    "inner_call": "the note about a tool that is called inside another call (`{value}`, `{tool}`)",
     "unsourced_answer": "the note about an answer that comes from nowhere",
     "untried": "the note about an answer without any tool",
     "dag_planner": "the planner of steps",

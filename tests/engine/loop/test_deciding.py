@@ -265,6 +265,50 @@ def test_nobody_is_made_to_call_a_tool_that_may_change_something(tools: tuple[An
     assert all(next(iter(one["properties"])) == "thought" for one in form.schema["anyOf"])
 
 
+def test_a_thought_is_about_the_tool_that_the_model_means():
+    """With all of them it thought of one, and called another."""
+    script = [says(FINAL, unmarked=0.4, final=0.4, add=0.05), says(THOUGHT + FINAL[1:])]
+    model = ScriptedModel(script, profile=PROFILE)
+    _, events = run(model, (unmarked, add, delete))
+    assert [event for event in events if isinstance(event, ReplyConstrained)] == [
+        ReplyConstrained("decision", must_act=False, barred=("add", "delete"), think=True)
+    ]
+    assert "final_answer" in str(model.requests[1].format), "it may still answer"
+
+
+ENDLESS = Reply('{"action": "unmarked", "args": {"name": "V' + "1234567890" * 20, finish="length")
+
+
+@pytest.mark.parametrize(
+    ("tools", "held"),
+    [
+        ((unmarked, add), ReplyConstrained("decision", must_act=False, barred=("unmarked",), think=True)),
+        ((unmarked.replace(effect="pure"), add), ReplyConstrained("decision", must_act=True, barred=("unmarked",))),
+    ],
+    ids=["one that may change something", "harmless ones"],
+)
+def test_a_value_without_an_end_is_not_known_so_another_tool_is_called(tools: tuple[Any, ...], held: ReplyConstrained):
+    """Told to write it shorter, the model makes one up, or an answer."""
+    call = THOUGHT + ADD[1:] if held.think else ADD
+    model = ScriptedModel([ENDLESS, says(call), says(FINAL, final=0.9)], profile=PROFILE)
+    result, events = run(model, tools)
+    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+    assert [event for event in events if isinstance(event, ReplyConstrained)] == [held]
+    (failed,) = (event for event in events if isinstance(event, ThinkFailed))
+    assert failed.error == "a value for unmarked has no end: the model does not know it"
+
+
+def test_that_is_asked_once_and_a_reply_that_is_only_long_is_to_be_shorter():
+    other = Reply(ENDLESS.text.replace("unmarked", "add"), finish="length")
+    model = ScriptedModel([ENDLESS, other, says(FINAL, final=0.9)], profile=PROFILE)
+    assert run(model, (unmarked, add))[0].answer == "It is 3."
+    assert "write it again, shorter" in str(model.requests[2].messages[-1])
+    long = Reply('{"action": "add", "args": {"a": 1, "b": 2, "why": "' + "".join(map(str, range(99))), finish="length")
+    model = ScriptedModel([long, says(ADD), says(FINAL, final=0.9)], profile=PROFILE)
+    assert run(model, (unmarked, add))[0].answer == "It is 3."
+    assert "write it again, shorter" in str(model.requests[1].messages[-1])
+
+
 def test_after_a_thought_it_goes_on_without():
     model = ScriptedModel([says(FINAL, remove=0.9), says(THOUGHT + ADD[1:]), says(FINAL, final=0.9)], profile=PROFILE)
     result, _ = run(model, (delete, add))

@@ -231,10 +231,10 @@ def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
     for text, others in (('{"action": "', {}), ("final", {"multiply": 0.8, "final": 0.1})):
         alternatives = [{"token": token, "logprob": math.log(p)} for token, p in others.items()]
         probabilities = {"content": [{"token": text, "top_logprobs": alternatives}]}
-        assert not reading.broken_off
+        assert not reading.needs_no_more
         payload = {"choices": [{"text": text, "logprobs": probabilities}], "__verbose": {"tokens": [1]}}
         reading.feed(msgspec.json.encode(payload))
-    assert reading.broken_off
+    assert reading.needs_no_more
     reply = reading.reply()
     assert (reply.text, reply.broken_off, reply.usage.input_tokens, reply.usage.cached_tokens) == (
         '{"action": "final',
@@ -243,6 +243,21 @@ def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
         40,
     )
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
+
+
+@pytest.mark.parametrize("wanted", [OutputFormat("json"), None], ids=["under a grammar", "free"])
+def test_a_value_without_an_end_is_cut_where_a_grammar_leaves_it_open(wanted: OutputFormat | None):
+    reading = reader(wanted)
+    reading.feed(chunk(prompt_progress={"total": 50, "cache": 40}))
+    for text in ('{"ticket": "V', *["12345"] * 40):
+        reading.feed(chunk(text, [1]))
+        if reading.needs_no_more:
+            break
+    assert reading.needs_no_more is (wanted is not None)
+    if wanted is not None:
+        reply = reading.reply()
+        assert (reply.finish, reply.broken_off, reply.usage.input_tokens) == ("length", False, 50)
+        assert len(reply.text) < 200
 
 
 def test_texts_that_follow_each_other_are_one_text():

@@ -21,7 +21,16 @@ from treadle._types.errors import (
     TransientModelError,
 )
 from treadle._types.messages import UserMessage
-from treadle._types.request import CallDelta, DecisionNames, RawCall, ReasoningDelta, Reply, Request, TextDelta
+from treadle._types.request import (
+    CallDelta,
+    DecisionNames,
+    OutputFormat,
+    RawCall,
+    ReasoningDelta,
+    Reply,
+    Request,
+    TextDelta,
+)
 
 
 def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str]]:
@@ -412,6 +421,31 @@ def test_a_server_says_what_the_model_would_have_written_and_is_left_when_that_i
     assert reply.broken_off
     assert reply.text.startswith('{"action": "final')
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
+
+
+SMALL = {"parameters": 1.5, "json_schema": True, "grammar": True}
+
+
+@pytest.mark.parametrize(
+    ("provider", "abilities", "wanted", "cut"),
+    [
+        ("llamacpp", SMALL, OutputFormat("json"), True),
+        ("llamacpp", SMALL, None, False),
+        ("llamacpp", {**SMALL, "parameters": 70.0}, OutputFormat("json"), False),
+        ("openai", SMALL, OutputFormat("json"), False),
+    ],
+    ids=["a small model under a grammar", "in free words", "a large model", "a vendor"],
+)
+def test_a_small_model_of_ones_own_server_is_left_when_its_reply_has_no_end(
+    provider: str, abilities: dict[str, Any], wanted: OutputFormat | None, cut: bool
+):
+    reader = model(provider=provider, abilities=abilities)._reader(ASK.replace(format=wanted))
+    for text in ('{"ticket": "V', *["12345"] * 40):
+        if not reader.done:
+            reader.feed(msgspec.json.encode(chunk(content=text)))
+    assert reader.done is cut
+    if cut:
+        assert (reader.reply().finish, len(reader.reply().text) < 200) == ("length", True)
 
 
 def test_a_reply_is_read_on_while_its_beginning_may_be_that_of_a_tool():

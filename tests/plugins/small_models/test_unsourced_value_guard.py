@@ -99,6 +99,43 @@ def test_a_sum_that_a_model_was_made_to_call_and_that_uses_nothing_it_was_told_i
     assert '"1000 * 12 / 365" is neither in the task nor in a result' in result.steps[0].observation
 
 
+def test_a_tool_that_is_called_inside_another_call_is_called_first():
+    """A calculator cannot look anything up: what stands in its sum is the call that the model wants."""
+    inner = call("calculate", expression="price('CL-15') * 4")
+    model, result = run(HOTEL, inner, PRICE, SUM, DONE)
+    assert CALLED == ["Casa Luna", "CL-15", "4 * 71.50"]
+    assert result.steps[1].observation.endswith("price is a tool, not a value. Call it first, then use its result.")
+    form = str(model.requests[2].format)
+    assert [name in form for name in ("'price'", "'calculate'", "'hotel'", "final_answer")] == [True, *[False] * 3]
+
+
+@pytest.mark.parametrize("expression", ["best_price(4) * 2", "x.price(4) * 2", "price * 4", "4 * 71.50"])
+def test_what_is_no_call_of_a_tool_is_no_inner_call(expression: str):
+    _, result = run(HOTEL, PRICE, call("calculate", expression=expression), DONE)
+    assert "is a tool, not a value" not in str([step.observation for step in result.steps])
+
+
+@tool(effect="unsafe")
+def buy(code: str) -> str:
+    """Buy a room."""
+    CALLED.append(code)
+    return "bought"
+
+
+def test_one_that_is_said_to_change_something_is_thought_about_first():
+    inner = call("calculate", expression="buy('CL-15') * 4")
+    model, _ = run(HOTEL, inner, DONE, DONE, DONE, tools=(hotel, buy, calculate))
+    form = str(model.requests[2].format)
+    assert [name in form for name in ("'buy'", "'calculate'", "final_answer", "thought")] == [True, False, True, True]
+    assert CALLED == ["Casa Luna"]
+
+
+def test_a_model_with_an_adapter_was_taught_without_that():
+    inner = call("calculate", expression="price('CL-15') * 4")
+    run(HOTEL, inner, DONE, abilities={"adapter": "taught"}, dialect="direct")
+    assert CALLED == ["Casa Luna", "price('CL-15') * 4"]
+
+
 def test_one_that_it_chose_itself_may_use_what_everybody_knows():
     run(call("calculate", expression="24 * 60 * 60"), DONE, question="How many seconds has a day?")
     assert CALLED == ["24 * 60 * 60"]

@@ -20,6 +20,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
+from treadle._models.transport.endless import is_endless
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
 from treadle._types.errors import BudgetExhaustedError, ModelError
@@ -63,7 +64,7 @@ class OtherChoice(Struct, frozen=True):
     note: str = ""
     """What the model is told before it is asked again."""
     think: bool = False
-    """It thinks first, and may do what it likes then."""
+    """It thinks first. Then it may do what it likes, with the tools that are left, or answer."""
 
     def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
         return (
@@ -96,6 +97,8 @@ async def other_choice(
 ) -> OtherChoice | None:
     """What to hold the next reply to, when this one is not what the model wanted; else None, also when that cannot be
     told because a tool's name begins like that of an answer. `decision` is None for a reply that was broken off."""
+    if (endless := _without_end(run, reply)) is not None:
+        return endless
     bounds, state = _bounds(run), run.state
     if bounds is None or not reply.options or (decision is not None and decision.problem):
         return None
@@ -122,10 +125,27 @@ async def other_choice(
         return None if to_answer else _unsure(run, reply, decision, names.answers)
     if to_answer:
         return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
-    if not harmless:
-        return OtherChoice(why, False, (), think=True) if _can_think(run) else None
     meant = tool_meant(reply.options, state.tools, names.answers)
-    return OtherChoice(why, True, tuple(tool.name for tool in state.tools if meant and tool.name != meant))
+    others = tuple(tool.name for tool in state.tools if meant and tool.name != meant)
+    if not harmless:
+        return OtherChoice(why, False, others, think=True) if _can_think(run) else None
+    return OtherChoice(why, True, others)
+
+
+def _without_end(run: Execution, reply: Reply) -> OtherChoice | None:
+    """Another tool where a call of one was cut off in a value that only repeats itself: the model does not know it, and
+    told to write it shorter it would make one up. Asked once."""
+    state = run.state
+    if reply.finish != "length" or run.dialect.native or state.answer_only or state.constraint.barred:
+        return None
+    if not is_endless(reply.text):
+        return None
+    begun = tuple(tool.name for tool in state.tools if f'"{tool.name}"' in reply.text)
+    harmless = all_harmless(run.context)
+    if len(begun) != 1 or len(state.tools) < 2 or not (harmless or _can_think(run)):
+        return None
+    why = f"a value for {begun[0]} has no end: the model does not know it"
+    return OtherChoice(why, harmless, begun, think=not harmless)
 
 
 def _unsure(run: Execution, reply: Reply, decision: Decision, answers: tuple[str, ...]) -> OtherChoice | None:

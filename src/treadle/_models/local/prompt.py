@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from treadle._models.local.slots import Segment
 from treadle._models.transport.decision import DecisionPoint
+from treadle._models.transport.endless import EndlessText
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import ThinkSplitter, encode, with_cost
 from treadle._types.errors import ContextOverflowError, RequestRefusedError
@@ -160,6 +162,7 @@ class CompletionReader:
     ) -> None:
         self.written = ""
         self._point = point
+        self._endless = EndlessText() if wanted is not None else None
         self._progress = _Progress()
         self.tokens: tuple[int, ...] = ()
         """The tokens of `written`; empty when they do not add up to exactly that text."""
@@ -197,6 +200,8 @@ class CompletionReader:
                 for token in choice.logprobs.content:
                     self._point.feed(token.token, ((other.token, other.logprob) for other in token.top_logprobs))
             self.written += choice.text
+            if self._endless is not None:
+                self._endless.feed(choice.text)
             out += self._splitter.feed(choice.text)
         if choice.finish_reason:
             self._last = chunk
@@ -214,18 +219,28 @@ class CompletionReader:
         return self._progress.total
 
     @property
-    def broken_off(self) -> bool:
-        """Whether the reply is not what the model wanted, so that the rest of it is not needed."""
+    def needs_no_more(self) -> bool:
+        """Whether the rest of the reply need not be written."""
+        return self._broken_off or self._is_endless
+
+    @property
+    def _broken_off(self) -> bool:
+        """Whether the reply is not what the model wanted."""
         return self._point is not None and self._point.contradicted
+
+    @property
+    def _is_endless(self) -> bool:
+        return self._endless is not None and self._endless.found
 
     def reply(self) -> Reply:
         options = self._point.options if self._point is not None else {}
         if self._last is None:
-            if not self.broken_off:
+            if not self.needs_no_more:
                 raise connection_lost(self._origin, "the runtime ended before the reply was complete")
             read = self._progress
             usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._prices)
-            return Reply(self.written, usage=usage, model=self._name, options=options, broken_off=True)
+            told = Reply(self.written, usage=usage, model=self._name, options=options)
+            return replace(told, broken_off=True) if self._broken_off else replace(told, finish="length")
         timings = self._last.timings
         usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
         usage = with_cost(usage, self._prices)

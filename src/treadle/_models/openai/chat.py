@@ -9,6 +9,7 @@ from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.decision import decision_point
+from treadle._models.transport.endless import EndlessText
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
@@ -48,4 +49,5 @@ class OpenAIModel(HttpModel):
         point = None
         if request.decision_after and self._profile.logprobs:
             point = decision_point(request)
-        return ChatReader(self._origin, self._profile, point)
+        small = self._server.as_in_process and self._profile.small and request.format is not None
+        return ChatReader(self._origin, self._profile, point, EndlessText() if small else None)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.decoding import decode_payload
+from treadle._models.transport.endless import EndlessText
 from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import (
     CallList,
@@ -52,8 +53,15 @@ _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("rea
 class ChatReader:
     """Reads streams and whole replies: a whole reply is a stream of one piece, with `message` in place of `delta`."""
 
-    def __init__(self, origin: Origin, profile: Profile, point: DecisionPoint | None = None) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        profile: Profile,
+        point: DecisionPoint | None = None,
+        endless: EndlessText | None = None,
+    ) -> None:
         self._point = point
+        self._endless = endless
         self.done = False
         self.complete = False
         self._origin = origin
@@ -132,6 +140,7 @@ class ChatReader:
         if isinstance(content, str):
             if content:
                 self._keep(self._splitter.feed(content), out)
+                self._watch(content, whole)
         else:
             for part in as_list(content):
                 self._part(as_dict(part), out)
@@ -141,6 +150,15 @@ class ChatReader:
             self._fragment(as_dict(fragment), out, whole=whole)
         if legacy := message.get("function_call"):
             self._fragment({"index": 0, "function": legacy}, out, whole=whole)
+
+    def _watch(self, content: str, whole: bool) -> None:
+        """Ends a text that has no end of its own."""
+        if self._endless is None or whole:
+            return
+        self._endless.feed(content)
+        if self._endless.found:
+            self._finish = "length"
+            self.done = self.complete = True
 
     def _think(self, message: dict[str, Any], out: list[Delta]) -> None:
         details = [as_dict(detail) for detail in as_list(message.get("reasoning_details"))]

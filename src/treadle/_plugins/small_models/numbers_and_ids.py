@@ -146,11 +146,14 @@ def _joined(value: str, texts: list[str]) -> bool:
 
 
 def _with_an_initial(value: str, texts: list[str]) -> bool:
-    """Whether it is a number with the first letter of the word before it: `C-07` is circuit 7."""
+    """Whether it is a number with the first letter of the word before it, or of the one before that: `C-07` is circuit
+    7, `W3` is washing machine 3."""
     if not (found := _INITIAL.fullmatch(value)):
         return False
     letter, number = found["letter"], found["number"]
-    named = re.compile(rf"(?<!\w){letter}[^\W\d]{{{_WORD - 1},}} 0{{0,8}}{number}(?![\w-])", re.IGNORECASE)
+    named = re.compile(
+        rf"(?<!\w){letter}[^\W\d]{{{_WORD - 1},}} (?:[^\W\d]{{{_WORD},}} )?0{{0,8}}{number}(?![\w-])", re.IGNORECASE
+    )
     return any(named.search(text) for text in texts)
 
 

@@ -21,7 +21,7 @@ _NAMES_OF_0_1 = {
 
 def prompt(run: RunContext, name: str, default: str) -> str:
     """The user's text for a prompt, under its name or the one it had in version 0.1; else the default."""
-    return run.prompts.get(name, run.prompts.get(_NAMES_OF_0_1[name], default))
+    return run.prompts.get(name, run.prompts.get(_NAMES_OF_0_1.get(name, name), default))
 
 
 def source_texts(run: RunContext) -> Iterator[str]:
@@ -68,3 +68,12 @@ def call_wanted(
     offer could change something, thinks first."""
     harmless = all_harmless(run)
     return ReplyConstrained(component, harmless and may_force, tuple(sorted(barred)), think=not harmless)
+
+
+def call_of(run: RunContext, component: str, name: str) -> ReplyConstrained:
+    """The same for a call of this tool, which the model has named itself: it is made unless its author says that it
+    changes something."""
+    others = sorted(schema.name for schema in run.state.tools if schema.name != name)
+    tool = run.tool(name)
+    may_force = tool is not None and not tool.marked_unsafe
+    return ReplyConstrained(component, may_force, tuple(others), think=not may_force)

@@ -195,7 +195,7 @@ class Job:
         except Exception as error:
             self._failure = error  # the runtime would ignore it
             return True
-        if isinstance(reader, CompletionReader) and reader.broken_off:
+        if isinstance(reader, CompletionReader) and reader.needs_no_more:
             return True
         return self._request.stream and not silent and not all(map(self._pass_on, deltas))
 
