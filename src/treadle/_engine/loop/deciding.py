@@ -20,7 +20,6 @@ from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask
 from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
-from treadle._models.transport.endless import is_endless
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
 from treadle._types.errors import BudgetExhaustedError, ModelError
@@ -138,6 +137,8 @@ def _without_end(run: Execution, reply: Reply) -> OtherChoice | None:
     state = run.state
     if reply.finish != "length" or run.dialect.native or state.answer_only or state.constraint.barred:
         return None
+    from treadle._models.transport.endless import is_endless  # rarely needed
+
     if not is_endless(reply.text):
         return None
     begun = tuple(tool.name for tool in state.tools if f'"{tool.name}"' in reply.text)
