@@ -229,11 +229,16 @@ class HttpModel(Closing):
             text = f"no model was found at {self.address}: is the server running, and does it list its models there?"
             raise connection_lost(self._origin, f"{text} Name one: {self.address}#MODEL")
 
+    def _may_be_endless(self, request: Request) -> bool:
+        """Whether a reply may have no end, so that it is looked at while it comes."""
+        return False
+
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         if not self._name:
             await self._find_model()
         # A reply that is not what the model wants can be broken off only while it comes.
-        streaming = (request.stream or request.answer_from is not None) and self._profile.streaming
+        early = request.answer_from is not None or self._may_be_endless(request)
+        streaming = (request.stream or early) and self._profile.streaming
         reader = self._reader(request)
         limiter = self._limiter
         body = self._body(request, streaming)

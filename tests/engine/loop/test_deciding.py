@@ -276,6 +276,14 @@ def test_a_thought_is_about_the_tool_that_the_model_means():
     assert "final_answer" in str(model.requests[1].format), "it may still answer"
 
 
+def test_and_about_all_of_them_where_it_hardly_means_one():
+    script = [says(FINAL, weather=0.6, forecast=0.3, final=0.05, dele=0.003), says(THOUGHT + FINAL[1:])]
+    model = ScriptedModel(script, profile=PROFILE)
+    _, events = run(model, (unmarked, delete))
+    assert [event.barred for event in events if isinstance(event, ReplyConstrained)] == [()]
+
+
+SMALL = msgspec.structs.replace(PROFILE, parameters=1.5)
 ENDLESS = Reply('{"action": "unmarked", "args": {"name": "V' + "1234567890" * 20, finish="length")
 
 
@@ -290,7 +298,7 @@ ENDLESS = Reply('{"action": "unmarked", "args": {"name": "V' + "1234567890" * 20
 def test_a_value_without_an_end_is_not_known_so_another_tool_is_called(tools: tuple[Any, ...], held: ReplyConstrained):
     """Told to write it shorter, the model makes one up, or an answer."""
     call = THOUGHT + ADD[1:] if held.think else ADD
-    model = ScriptedModel([ENDLESS, says(call), says(FINAL, final=0.9)], profile=PROFILE)
+    model = ScriptedModel([ENDLESS, says(call), says(FINAL, final=0.9)], profile=SMALL)
     result, events = run(model, tools)
     assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
     assert [event for event in events if isinstance(event, ReplyConstrained)] == [held]
@@ -300,13 +308,30 @@ def test_a_value_without_an_end_is_not_known_so_another_tool_is_called(tools: tu
 
 def test_that_is_asked_once_and_a_reply_that_is_only_long_is_to_be_shorter():
     other = Reply(ENDLESS.text.replace("unmarked", "add"), finish="length")
-    model = ScriptedModel([ENDLESS, other, says(FINAL, final=0.9)], profile=PROFILE)
+    model = ScriptedModel([ENDLESS, other, says(FINAL, final=0.9)], profile=SMALL)
     assert run(model, (unmarked, add))[0].answer == "It is 3."
     assert "write it again, shorter" in str(model.requests[2].messages[-1])
     long = Reply('{"action": "add", "args": {"a": 1, "b": 2, "why": "' + "".join(map(str, range(99))), finish="length")
-    model = ScriptedModel([long, says(ADD), says(FINAL, final=0.9)], profile=PROFILE)
+    model = ScriptedModel([long, says(ADD), says(FINAL, final=0.9)], profile=SMALL)
     assert run(model, (unmarked, add))[0].answer == "It is 3."
     assert "write it again, shorter" in str(model.requests[1].messages[-1])
+
+
+def test_an_answer_without_an_end_is_no_call_and_a_large_model_is_told_at_once():
+    action = unmarked.replace(name="action", effect="pure")
+    answer = Reply('{"action": "final_answer", "final_answer": "' + "no end " * 40, finish="length")
+    result, _ = run(ScriptedModel([answer], profile=SMALL), (action, add))
+    assert (result.answer[:6], result.steps) == ("no end", [])
+    model = ScriptedModel([ENDLESS, says(FINAL, final=0.9)], profile=PROFILE)
+    assert run(model, (unmarked, add))[0].answer == "It is 3."
+    assert "write it again, shorter" in str(model.requests[1].messages[-1])
+
+
+def test_a_parameter_may_be_called_like_a_tool():
+    named = unmarked.replace(name="name", effect="pure")
+    model = ScriptedModel([ENDLESS, says(ADD), says(FINAL, final=0.9)], profile=SMALL)
+    result, _ = run(model, (unmarked.replace(effect="pure"), named, add))
+    assert [step.tool for step in result.steps] == ["add"]
 
 
 def test_after_a_thought_it_goes_on_without():

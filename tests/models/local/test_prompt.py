@@ -245,16 +245,22 @@ def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
 
 
-@pytest.mark.parametrize("wanted", [OutputFormat("json"), None], ids=["under a grammar", "free"])
-def test_a_value_without_an_end_is_cut_where_a_grammar_leaves_it_open(wanted: OutputFormat | None):
-    reading = reader(wanted)
+@pytest.mark.parametrize(
+    ("wanted", "parameters", "cut"),
+    [(OutputFormat("json"), 1.5, True), (None, 1.5, False), (OutputFormat("json"), 70.0, False)],
+    ids=["under a grammar", "free", "a large model"],
+)
+def test_a_value_without_an_end_is_cut_where_a_grammar_leaves_it_open(
+    wanted: OutputFormat | None, parameters: float, cut: bool
+):
+    reading = CompletionReader(ORIGIN, "toy", Profile(parameters=parameters), wanted, 100)
     reading.feed(chunk(prompt_progress={"total": 50, "cache": 40}))
     for text in ('{"ticket": "V', *["12345"] * 40):
         reading.feed(chunk(text, [1]))
         if reading.needs_no_more:
             break
-    assert reading.needs_no_more is (wanted is not None)
-    if wanted is not None:
+    assert reading.needs_no_more is cut
+    if cut:
         reply = reading.reply()
         assert (reply.finish, reply.broken_off, reply.usage.input_tokens) == ("length", False, 50)
         assert len(reply.text) < 200

@@ -448,6 +448,18 @@ def test_a_small_model_of_ones_own_server_is_left_when_its_reply_has_no_end(
         assert (reader.reply().finish, len(reader.reply().text) < 200) == ("length", True)
 
 
+def test_such_a_reply_is_streamed_for_that_although_nobody_watches():
+    async def main() -> tuple[Reply, dict[str, Any]]:
+        answer = stream(*(event(chunk(content=text)) for text in ('{"ticket": "V', *["12345"] * 40)))
+        async with Loopback([answer]) as server:
+            small = model(base_url=server.url, provider="llamacpp", abilities=SMALL)
+            reply = await complete(small, ASK.replace(format=OutputFormat("json"), stream=False))
+            return reply, msgspec.json.decode(server.received[-1].body)
+
+    reply, sent = asyncio.run(main())
+    assert (sent["stream"], reply.finish, len(reply.text) < 200) == (True, "length", True)
+
+
 def test_a_reply_is_read_on_while_its_beginning_may_be_that_of_a_tool():
     names = DecisionNames(("final_answer",), ("final_grade",))
     choices = [token('{"action": "'), token("final", multiply=0.8, final=0.1)]

@@ -109,25 +109,64 @@ def test_a_tool_that_is_called_inside_another_call_is_called_first():
     assert [name in form for name in ("'price'", "'calculate'", "'hotel'", "final_answer")] == [True, *[False] * 3]
 
 
-@pytest.mark.parametrize("expression", ["best_price(4) * 2", "x.price(4) * 2", "price * 4", "4 * 71.50"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "best_price('a') * 2", "x.price('a') * 2", "get-price('a')", "price * 4", "4 * 71.50", "price(3, 4)",
+        "Which price(s) do you mean?", "SELECT price(a) FROM rooms", "f(price('a'))", "hotel(x) = x",
+    ],
+)  # fmt: skip
 def test_what_is_no_call_of_a_tool_is_no_inner_call(expression: str):
-    _, result = run(HOTEL, PRICE, call("calculate", expression=expression), DONE)
+    _, result = run(HOTEL, PRICE, call("calculate", expression=expression), DONE, DONE, DONE)
     assert "is a tool, not a value" not in str([step.observation for step in result.steps])
 
 
-@tool(effect="unsafe")
-def buy(code: str) -> str:
-    """Buy a room."""
+def test_nor_is_what_the_task_says_itself():
+    asked = "Work out price('CL-15') * 4"
+    _, result = run(HOTEL, call("calculate", expression="price('CL-15') * 4"), DONE, question=asked)
+    assert "is a tool, not a value" not in str([step.observation for step in result.steps])
+
+
+def test_it_is_said_twice():
+    inner = [call("calculate", expression=f"price('Luna') * {number}") for number in (4, 5, 6)]
+    _, result = run(inner[0], inner[1], inner[2], DONE, DONE, DONE, tools=(unmarked_price, calculate))
+    assert [step.error for step in result.steps][:2] == ["rejected"] * 2
+    assert CALLED[:1] == ["price('Luna') * 6"]
+
+
+@tool(name="price")
+def unmarked_price(code: str) -> str:
+    """The price of a room. Its author has not said what it changes."""
     CALLED.append(code)
-    return "bought"
+    return "71.50 EUR a night"
 
 
-def test_one_that_is_said_to_change_something_is_thought_about_first():
-    inner = call("calculate", expression="buy('CL-15') * 4")
-    model, _ = run(HOTEL, inner, DONE, DONE, DONE, tools=(hotel, buy, calculate))
+@pytest.mark.parametrize("effect", ["unsafe", "unmarked"])
+def test_one_that_may_change_something_is_thought_about_first(effect: str):
+    other = price.replace(effect="unsafe") if effect == "unsafe" else unmarked_price
+    inner = call("calculate", expression="price('CL-15') * 4")
+    model, _ = run(HOTEL, inner, DONE, DONE, DONE, tools=(hotel, other, calculate))
     form = str(model.requests[2].format)
-    assert [name in form for name in ("'buy'", "'calculate'", "final_answer", "thought")] == [True, False, True, True]
+    assert [name in form for name in ("'price'", "'calculate'", "final_answer", "thought")] == [True, False, True, True]
     assert CALLED == ["Casa Luna"]
+
+
+@tool(effect="pure")
+def machine(code: str) -> str:
+    """A washing machine or a dryer.
+
+    Args:
+        code: W1 to W4 for the washing machines, D1 to D3 for the dryers.
+    """
+    CALLED.append(code)
+    return "service on 27 September"
+
+
+@pytest.mark.parametrize(("code", "called"), [("W3", True), ("D3", False), ("W4", False), ("N3", False)])
+def test_a_thing_of_the_task_in_the_form_that_the_description_shows_is_no_invention(code: str, called: bool):
+    asked = "Washing machine 3 is noisy. When is its next service?"
+    run(call("machine", code=code), DONE, DONE, DONE, question=asked, tools=(machine, hotel))
+    assert (code in CALLED) is called
 
 
 def test_a_model_with_an_adapter_was_taught_without_that():

@@ -54,6 +54,9 @@ _SURE = 0.4
 """From which part of these on a tool is taken for the one that the model means."""
 
 
+_ACTION = re.compile(r'"action"\s*:\s*"([^"]*)"')
+
+
 class OtherChoice(Struct, frozen=True):
     """The reply does not count: the model wanted the other thing."""
 
@@ -126,27 +129,27 @@ async def other_choice(
         return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
     meant = tool_meant(reply.options, state.tools, names.answers)
     others = tuple(tool.name for tool in state.tools if meant and tool.name != meant)
-    if not harmless:
-        return OtherChoice(why, False, others, think=True) if _can_think(run) else None
-    return OtherChoice(why, True, others)
+    if harmless:
+        return OtherChoice(why, True, others)
+    clear = meant and meant_part(reply.options, state.tools, meant, names.answers) >= _SURE
+    return OtherChoice(why, False, others if clear else (), think=True) if _can_think(run) else None
 
 
 def _without_end(run: Execution, reply: Reply) -> OtherChoice | None:
     """Another tool where a call of one was cut off in a value that only repeats itself: the model does not know it, and
-    told to write it shorter it would make one up. Asked once."""
-    state = run.state
-    if reply.finish != "length" or run.dialect.native or state.answer_only or state.constraint.barred:
+    told to write it shorter it would make one up. Asked once for a reply."""
+    profile, state = run.model.profile, run.state
+    if reply.finish != "length" or run.dialect.native or not (profile.small and profile.constrained):
         return None
     from treadle._models.transport.endless import is_endless  # rarely needed
 
-    if not is_endless(reply.text):
+    if state.answer_only or state.constraint.barred or len(state.tools) < 2 or not is_endless(reply.text):
         return None
-    begun = tuple(tool.name for tool in state.tools if f'"{tool.name}"' in reply.text)
-    harmless = all_harmless(run.context)
-    if len(begun) != 1 or len(state.tools) < 2 or not (harmless or _can_think(run)):
+    begun, harmless = _ACTION.search(reply.text), all_harmless(run.context)
+    if begun is None or begun[1] not in state.tool_names() or not (harmless or _can_think(run)):
         return None
-    why = f"a value for {begun[0]} has no end: the model does not know it"
-    return OtherChoice(why, harmless, begun, think=not harmless)
+    why = f"a value for {begun[1]} has no end: the model does not know it"
+    return OtherChoice(why, harmless, (begun[1],), think=not harmless)
 
 
 def _unsure(run: Execution, reply: Reply, decision: Decision, answers: tuple[str, ...]) -> OtherChoice | None:

@@ -162,7 +162,7 @@ class CompletionReader:
     ) -> None:
         self.written = ""
         self._point = point
-        self._endless = EndlessText() if wanted is not None else None
+        self._endless = EndlessText() if wanted is not None and profile.small else None
         self._progress = _Progress()
         self.tokens: tuple[int, ...] = ()
         """The tokens of `written`; empty when they do not add up to exactly that text."""

@@ -49,5 +49,7 @@ class OpenAIModel(HttpModel):
         point = None
         if request.decision_after and self._profile.logprobs:
             point = decision_point(request)
-        small = self._server.as_in_process and self._profile.small and request.format is not None
-        return ChatReader(self._origin, self._profile, point, EndlessText() if small else None)
+        return ChatReader(self._origin, self._profile, point, EndlessText() if self._may_be_endless(request) else None)
+
+    def _may_be_endless(self, request: Request) -> bool:
+        return self._server.as_in_process and self._profile.small and request.format is not None

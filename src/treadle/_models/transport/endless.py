@@ -8,9 +8,13 @@ _LONGEST = 16
 """Of what is repeated."""
 
 
+_PARTED = frozenset(',[]{}"\\')
+"""Signs between values, and of those that JSON writes otherwise: what repeats itself with them is a list, or lines."""
+
+
 class EndlessText:
-    """Sees a text as it is written, and tells when it only repeats itself. Lines that are drawn, blanks and empty rows
-    repeat themselves as well, and end: only letters and digits count."""
+    """Sees a reply in JSON as it is written, and tells when a value in it only repeats itself. Rows of numbers, empty
+    lines and lines that are drawn repeat themselves as well, and end: they do not count."""
 
     def __init__(self) -> None:
         self.found = False
@@ -22,12 +26,13 @@ class EndlessText:
 
 
 def is_endless(text: str) -> bool:
-    """Whether a text ends in nothing but repetitions."""
+    """Whether a reply in JSON ends in nothing but repetitions."""
     tail = text[-_CHARS:]
     return len(tail) == _CHARS and any(_repeats(tail, size) for size in range(1, _LONGEST + 1))
 
 
 def _repeats(tail: str, size: int) -> bool:
-    return (
-        tail[-1] == tail[-1 - size] and tail[size:] == tail[:-size] and any(letter.isalnum() for letter in tail[-size:])
-    )
+    if tail[-1] != tail[-1 - size] or tail[size:] != tail[:-size]:
+        return False
+    unit = tail[-size:]
+    return _PARTED.isdisjoint(unit) and any(map(str.isalnum, unit))

@@ -102,7 +102,7 @@ def said_otherwise(value: str, sources: Iterable[str]) -> bool:
         return True
     if found := _MONTH_AND_YEAR.fullmatch(value):
         return any(_YEAR.fullmatch(run) and run.endswith(found[1]) for run in said)
-    if any(said_so(value, texts) for said_so in (_padded, _turned, _joined, _with_an_initial)):
+    if any(said_so(value, texts) for said_so in (_padded, _turned, _joined, with_an_initial)):
         return True
     digits = _stripped(value)
     bare = [run for text in texts for run in _BARE.findall(text)]
@@ -145,16 +145,15 @@ def _joined(value: str, texts: list[str]) -> bool:
     return len(parts) > 1 and said and any(mentions(text, part) for part in (*whole, *pairs) for text in texts)
 
 
-def _with_an_initial(value: str, texts: list[str]) -> bool:
-    """Whether it is a number with the first letter of the word before it, or of the one before that: `C-07` is circuit
-    7, `W3` is washing machine 3."""
+def with_an_initial(value: str, texts: Iterable[str], words: int = 1) -> bool:
+    """Whether it is a number with the first letter of the word before it, or of one of so many `words`: `C-07` is
+    circuit 7, with two of them `W3` is washing machine 3."""
     if not (found := _INITIAL.fullmatch(value)):
         return False
     letter, number = found["letter"], found["number"]
-    named = re.compile(
-        rf"(?<!\w){letter}[^\W\d]{{{_WORD - 1},}} (?:[^\W\d]{{{_WORD},}} )?0{{0,8}}{number}(?![\w-])", re.IGNORECASE
-    )
-    return any(named.search(text) for text in texts)
+    between = rf"(?:[^\W\d]{{{_WORD},}} ){{0,{words - 1}}}"
+    named = rf"(?<!\w){letter}[^\W\d]{{{_WORD - 1},}} {between}0{{0,8}}{number}(?![\w-])"
+    return any(re.search(named, text, re.IGNORECASE) for text in texts)
 
 
 def told_in_words(number: float) -> bool:

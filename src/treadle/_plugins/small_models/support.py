@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from treadle._engine.context import RunContext
 from treadle._engine.loop.deciding import all_harmless
+from treadle._tools.base import HARMLESS
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
 
@@ -71,9 +72,8 @@ def call_wanted(
 
 
 def call_of(run: RunContext, component: str, name: str) -> ReplyConstrained:
-    """The same for a call of this tool, which the model has named itself: it is made unless its author says that it
-    changes something."""
+    """The same for a call of this tool, which the model has named itself."""
     others = sorted(schema.name for schema in run.state.tools if schema.name != name)
     tool = run.tool(name)
-    may_force = tool is not None and not tool.marked_unsafe
-    return ReplyConstrained(component, may_force, tuple(others), think=not may_force)
+    harmless = tool is not None and tool.effect in HARMLESS
+    return ReplyConstrained(component, harmless, tuple(others), think=not harmless)

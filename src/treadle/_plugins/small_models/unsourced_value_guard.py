@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, cast
 
 from treadle._dialects.reading.shapes import parameter_schema
@@ -19,6 +18,7 @@ from treadle._plugins.small_models.numbers_and_ids import (
     unsourced_number,
     unsourced_operand,
     uses_nothing_said,
+    with_an_initial,
 )
 from treadle._plugins.small_models.support import call_of, call_wanted, prompt, require_other_tool, source_texts
 from treadle._plugins.state_queries import insists, last_round, small_under_grammar, untaught
@@ -33,6 +33,9 @@ IN_A_CALL = (
 INNER_CALL = "Tool '{tool}' was not called: {value} is a tool, not a value. Call it first, then use its result."
 IN_THE_ANSWER = "{value} is in no result. Call the tool that tells it. If none does, answer without it."
 UNTRIED = "You have not tried yet. Call the tool that comes nearest to it."
+_CALL = re.compile(r"(?<![\w.-])([^\W\d][\w.-]*)\((?=[^()]*[^\W\d])[^()]*\)")
+"""A call with a word in it: `max(3, 4)` is worked out."""
+_WORDS = re.compile(r"[^\W\d]")
 _MAX_OBJECTIONS = 2
 _MAX_CHARS = 80
 """A longer argument is a text, which may well say new things."""
@@ -61,7 +64,11 @@ class UnsourcedValueGuard(Plugin):
             objection = prompt(run, "inner_call", INNER_CALL).replace("{tool}", call.name).replace("{value}", inner)
             return ToolOutcome(objection, "rejected", executed=False)
         sources = tuple(source_texts(run))
-        values = [text for text in _required_values(call.args, tool) if not said_otherwise(text, sources)]
+        values = [
+            text
+            for name, text in _required_values(call.args, tool)
+            if not said_otherwise(text, sources) and not _is_described(tool, name, text, sources)
+        ]
         value = next((value for text in values for value in _unsourced_ids(run, text)), "")
         in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
         doubtful = (unsourced_operand(text, sources, in_words) for text in values)
@@ -113,16 +120,16 @@ def _retraction(state: RunState, component: str) -> MessageRetracted:
 
 
 def _inner_call(run: RunContext, call: ToolCall) -> str:
-    """The first other tool that an argument calls, as if there were a result already: `group_price('plus', 4) * 4`."""
+    """The first other tool that an argument calls, as if there were a result already: `group_price('plus', 4) * 4`. The
+    whole of the argument is such calls and what is worked out with them, in no words of the task; said twice."""
+    refused = sum(step.tool == call.name and step.error == "rejected" for step in run.state.steps)
     texts = [value for value in call.args.values() if isinstance(value, str) and len(value) <= _MAX_CHARS * 2]
-    others = [schema.name for schema in run.state.tools if schema.name != call.name]
-    begun = [(found.start(), name) for text in texts for name in others if (found := _calls(name).search(text))]
-    return min(begun)[1] if begun else ""
-
-
-@lru_cache(maxsize=64)
-def _calls(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.]){re.escape(name)}\(")
+    names = {schema.name for schema in run.state.tools} - {call.name}
+    for text in texts if refused < _MAX_OBJECTIONS else ():
+        inner = [found[1] for found in _CALL.finditer(text)]
+        if inner and names.issuperset(inner) and not _WORDS.search(_CALL.sub("", text)):
+            return "" if any(text in source for source in source_texts(run)) else inner[0]
+    return ""
 
 
 def _corrects(run: RunContext, call: ToolCall) -> bool:
@@ -131,8 +138,15 @@ def _corrects(run: RunContext, call: ToolCall) -> bool:
     return any(step.tool == call.name and step.error and step.error != "rejected" for step in steps)
 
 
-def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
-    """The required arguments as text; optional ones may well be the model's own choice."""
+def _is_described(tool: Tool, name: str, value: str, sources: tuple[str, ...]) -> bool:
+    """Whether it is a thing of the task in the form that the description of the parameter shows: `W3` of "W1 to W4" is
+    washing machine 3."""
+    described = str(parameter_schema(tool.schema, name).get("description", ""))
+    return re.search(rf"\b{re.escape(value[:1])}\d", described) is not None and with_an_initial(value, sources, 2)
+
+
+def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[tuple[str, str]]:
+    """The required arguments as text, by name; optional ones may well be the model's own choice."""
     for name in cast("list[str]", tool.parameters.get("required") or ()):
         value = args.get(name)
         if (
@@ -144,7 +158,7 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
             if isinstance(value, (int, float)) and told_in_words(value):
                 continue
             if len(text) <= _MAX_CHARS:
-                yield text
+                yield name, text
 
 
 def _unsourced_ids(run: RunContext, text: str) -> Iterator[str]:
