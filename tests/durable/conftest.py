@@ -31,7 +31,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (tmp_path_factory.mktemp("temporal") / "log").open("w") as out:
         server = subprocess.Popen([*command, "--log-level", "error"], stdout=out, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + START_SECONDS
-    while not (_listens(port) and asyncio.run(_is_healthy(f"127.0.0.1:{port}"))):
+    while not asyncio.run(_answers(f"127.0.0.1:{port}")):
         assert server.poll() is None, "the Temporal server ended"
         assert time.monotonic() < deadline, "the Temporal server did not start"
         time.sleep(0.1)
@@ -40,13 +40,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.wait()
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-async def _is_healthy(address: str) -> bool:
-    """It listens before it can answer anything."""
+async def _answers(address: str) -> bool:
+    """Whether it is there: it listens before it can answer anything."""
     from temporalio.client import Client
 
     try:

@@ -55,6 +55,7 @@ _SURE = 0.4
 
 
 _ACTION = re.compile(r'"action"\s*:\s*"([^"]*)"')
+"""The tool that a reply names, also one that was cut off behind it."""
 
 
 class OtherChoice(Struct, frozen=True):

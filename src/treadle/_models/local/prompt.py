@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from treadle._models.local.slots import Segment
 from treadle._models.transport.decision import DecisionPoint
@@ -239,8 +238,8 @@ class CompletionReader:
                 raise connection_lost(self._origin, "the runtime ended before the reply was complete")
             read = self._progress
             usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._prices)
-            told = Reply(self.written, usage=usage, model=self._name, options=options)
-            return replace(told, broken_off=True) if self._broken_off else replace(told, finish="length")
+            finish = "stop" if self._broken_off else "length"
+            return Reply(self.written, (), "", finish, usage, self._name, options=options, broken_off=self._broken_off)
         timings = self._last.timings
         usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
         usage = with_cost(usage, self._prices)
