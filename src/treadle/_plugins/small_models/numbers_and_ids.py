@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Set
 from decimal import Decimal
 from itertools import combinations, pairwise, product
 
+from treadle._plugins.small_models.number_words import said_in_words
+
 _TOKEN = re.compile(r"\w+(?:[-.,:/]\w+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _ID = re.compile(
@@ -201,7 +203,7 @@ def unsourced_operand(text: str, sources: Iterable[str], in_words: bool = False)
 
 
 def unsourced_number(text: str, sources: Iterable[str], known: Set[Decimal] = UNIT_FACTORS) -> str:
-    """The first number in a text that is in no source and does not follow from two that are; empty if there is none.
+    """The first number in a text that is in no source, nor in words, and does not follow from two; empty if none is.
     Those that are `known` need no source."""
     claimed = [number for number in numbers(text) if number > _ALWAYS_FINE and number not in known]
     if not claimed:
@@ -213,7 +215,8 @@ def unsourced_number(text: str, sources: Iterable[str], known: Set[Decimal] = UN
     if len(sourced) > _MAX_NUMBERS:
         return ""
     doubtful = (number for number in claimed[:_MAX_NUMBERS] if number not in written)
-    return next((str(number) for number in doubtful if not _follows(number, sourced)), "")
+    unsaid = (number for number in doubtful if not any(said_in_words(float(number), text) for text in texts))
+    return next((str(number) for number in unsaid if not _follows(number, sourced)), "")
 
 
 def _otherwise_written(text: str) -> Iterator[Decimal]:

@@ -1,0 +1,57 @@
+"""Numbers that people write as words, in eight languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle._plugins.small_models.number_words import said_in_words
+from treadle._plugins.small_models.numbers_and_ids import unsourced_operand
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (40, "Forty chairs for the parish fair"),
+        (75, "we'll be seventy-five at tables"),
+        (17, "Ticket for seventeen people"),
+        (110, "a hundred and ten horses"),
+        (600, "six hundred"),
+        (3000, "three thousand litres"),
+        (24, "two dozen rolls"),
+        (500, "half a kilo of figs"),
+        (250, "a quarter of a kilo"),
+        (45, "fünfundvierzig Stühle"),
+        (35, "vijfendertig stoelen"),
+        (80, "quatre-vingts chaises"),
+        (120, "ciento veinte sillas"),
+        (30, "trenta sedie"),
+        (50, "cinquenta cadeiras"),
+        (60, "sześćdziesiąt krzeseł"),
+    ],
+)
+def test_a_number_is_found_in_words(number: float, text: str):
+    assert said_in_words(number, text)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (40, "four chairs"),
+        (75, "sixty-five at tables"),
+        (71.5, "seventy-one and a half"),
+        (17, "sixteen people"),
+        (110, "ten horses"),
+        (1234, "a thousand or so"),
+        (13, "the twelve of us"),
+        (500, "the whole kilo"),
+        (300, "the cost of the stork's nest"),
+    ],
+)
+def test_another_one_is_not(number: float, text: str):
+    assert not said_in_words(number, text)
+
+
+def test_a_sum_of_what_was_said_in_words_has_its_source():
+    """It was refused as invented: the count stands in the question, the price in a result."""
+    assert unsourced_operand("40 * 1.8", ["Forty folding chairs, please", "folding chair: 1.8 EUR"]) == ""
+    assert unsourced_operand("50 * 1.8", ["Forty folding chairs, please", "folding chair: 1.8 EUR"]) == "50"
