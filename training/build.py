@@ -111,14 +111,16 @@ MIXTURE: tuple[tuple[Make, int], ...] = (
 """How many of each, at scale 1. Chains and recovery are half of it: what small models are worst at."""
 AMONG_OTHERS = 0.4
 """Part of the leaderboard's rows that stand among functions of other rows; the second time all of them do."""
-MADE_UP = 0.22
+MADE_UP = 0.18
 """Of the mixture above: written worlds take the place of the rest."""
-WRITTEN = {"single": 1.8, "choose": 1.8, "chain": 1.8, "recovery": 1.8, "none": 0.6, "unable": 0.5}
+WRITTEN = {"single": 1.5, "choose": 1.5, "chain": 1.5, "recovery": 1.5, "none": 0.5, "unable": 0.45}
 """How often each task of a written world is asked, in other words and among other tools. Of those without a call there
 are many."""
+EDGES = {"single": 2.0, "choose": 3.0, "chain": 3.0, "recovery": 3.0, "none": 1.0, "unable": 1.5}
+"""The same for worlds that were written for what models of this size get wrong (`edge_*`)."""
 HASTY = 0.12
 """Part of the scenarios with ids that begin with the last call and an invented id, and go on after its refusal."""
-FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 3000, 200, 400, 4000
+FILES, DESK, TALK, KNOWN_AND_SUM, MIXED, LISTINGS = 260, 500, 2200, 200, 400, 3600
 BY_EXAMPLE, HELD_LISTINGS = 1200, 400
 SYSTEMS = (
     "You are the assistant of a small company. Answer briefly.",
@@ -134,6 +136,14 @@ def tool_count(r: random.Random) -> int:
     """Mostly a handful, now and then a long list."""
     few = (1, 1, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 6, 6, 7, 7, 8, 8, 9, 10, 10, 12, 14)
     return r.choice(few) if r.random() < 0.9 else r.choice((18, 24, 30, 40, 60))
+
+
+def _edges(of: list[written.World]) -> list[written.World]:
+    return [world for world in of if world.name.startswith("edge_")]
+
+
+def _others(of: list[written.World]) -> list[written.World]:
+    return [world for world in of if not world.name.startswith("edge_")]
 
 
 async def held_conversations(seed: int) -> AsyncIterator[Conversation]:
@@ -191,10 +201,12 @@ async def conversations(
         plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(KNOWN)), "known_and_sum")] * round(
             KNOWN_AND_SUM * scale
         )
-        plan += [
-            (lambda facts, scenario=scenario: scenario, scenario.kind)
-            for scenario in written.scenarios(r, {kind: often * scale for kind, often in WRITTEN.items()}, learnt)
-        ]
+        for often, of in (WRITTEN, _others(learnt)), (EDGES, _edges(learnt)):
+            times = {kind: number * scale for kind, number in often.items()}
+            plan += [
+                (lambda facts, scenario=scenario: scenario, scenario.kind)
+                for scenario in written.scenarios(r, times, of)
+            ]
         r.shuffle(plan)
         for make, name in plan:
             rendered = await one(make, name)

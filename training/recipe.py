@@ -13,6 +13,8 @@ class Recipe(NamedTuple):
     dropout: float = 0.0
     """Part of what an adapter sees that is left out."""
     decay: float = 0.0
+    free: float = 1.0
+    """How much words of an answer count that tell nothing (`training.telling`), beside 1 for all else."""
 
 
 def recipe_of(text: str) -> Recipe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,16 +15,17 @@ import torch
 
 from training.network import Network
 from training.render import Conversation, Turn, chat_text, spaced
+from training.telling import free_letters
 from training.weights import DEVICE
 
 TOKENS_A_BATCH, LONGEST = 16384, 3600
 
 
 class Tokens:
-    """Token numbers and which of them are learnt."""
+    """Token numbers, which of them are learnt, and which of these are words that tell nothing."""
 
-    def __init__(self, ids: list[int], learnt: list[bool]) -> None:
-        self.ids, self.learnt = np.array(ids, np.int64), np.array(learnt, bool)
+    def __init__(self, ids: list[int], learnt: list[bool], free: list[bool]) -> None:
+        self.ids, self.learnt, self.free = np.array(ids, np.int64), np.array(learnt, bool), np.array(free, bool)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -32,6 +34,8 @@ class Tokens:
 class Piece(NamedTuple):
     text: str
     learnt: bool
+    free: Sequence[tuple[int, int]] = ()
+    """Where it tells nothing: places of letters."""
 
 
 def pieces(conversation: Conversation) -> list[list[Piece]]:
@@ -44,7 +48,7 @@ def pieces(conversation: Conversation) -> list[list[Piece]]:
             made.append([])
         made[-1] += [
             Piece(turn.prompt[len(text) :], False),
-            Piece(turn.reply + "<|im_end|>", turn.trained),
+            Piece(turn.reply + "<|im_end|>", turn.trained, free_letters(turn.prompt, turn.reply)),
             Piece("\n", False),
         ]
         text = turn.prompt + turn.reply + "<|im_end|>\n"
@@ -60,12 +64,14 @@ def sequences(network: Network, rendered: list[Conversation]) -> list[Tokens]:
     for sequence in wanted:
         ids: list[int] = []
         learnt: list[bool] = []
+        free: list[bool] = []
         for piece in sequence:
-            own = next(encoded).ids
-            ids += own
-            learnt += [piece.learnt] * len(own)
+            own = next(encoded)
+            ids += own.ids
+            learnt += [piece.learnt] * len(own.ids)
+            free += [any(first <= start and end <= last for first, last in piece.free) for start, end in own.offsets]
         if any(learnt) and len(ids) <= LONGEST:
-            made.append(Tokens(ids, learnt))
+            made.append(Tokens(ids, learnt, free))
     return made
 
 
@@ -105,6 +111,8 @@ class Foretold(NamedTuple):
 
     logits: torch.Tensor
     wanted: torch.Tensor
+    free: torch.Tensor
+    """Which of them tell nothing."""
     size: int
     """Tokens that were read for it."""
 
@@ -112,12 +120,14 @@ class Foretold(NamedTuple):
 def foretell(network: Network, batch: list[Tokens]) -> Foretold:
     width = max(map(len, batch))
     x, y = torch.full((len(batch), width), network.end), torch.full((len(batch), width), -100)
+    free = torch.zeros(len(batch), width, dtype=torch.bool)
     for row, sequence in enumerate(batch):
         ids = torch.from_numpy(sequence.ids)
         x[row, : len(ids)] = ids
         y[row, : len(ids)] = torch.where(torch.from_numpy(sequence.learnt), ids, torch.tensor(-100))
-    x, y = x.to(DEVICE), y.to(DEVICE)
+        free[row, : len(ids)] = torch.from_numpy(sequence.free)
+    x, y, free = x.to(DEVICE), y.to(DEVICE), free.to(DEVICE)
     hidden = network.model.model(input_ids=x, use_cache=False).last_hidden_state[:, :-1]
     target = y[:, 1:]
     wanted = target != -100
-    return Foretold(network.model.lm_head(hidden[wanted]).float(), target[wanted], x.numel())
+    return Foretold(network.model.lm_head(hidden[wanted]).float(), target[wanted], free[:, 1:][wanted], x.numel())

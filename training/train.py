@@ -132,7 +132,7 @@ def train(
             break
         for group in optimizer.param_groups:
             group["lr"] = rate_at(done, recipe.rate)
-        loss, size = learn(network, plan[step % len(plan)])
+        loss, size = learn(network, plan[step % len(plan)], recipe.free)
         torch.nn.utils.clip_grad_norm_(network.parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -152,10 +152,12 @@ def train(
     say("seed", seed, "trained in", round(begun_at.spent + time.time() - begun), "s,", step, "steps")
 
 
-def learn(network: Network, batch: list[Tokens]) -> tuple[torch.Tensor, int]:
-    """The gradients of one batch; its loss and its size."""
+def learn(network: Network, batch: list[Tokens], free: float = 1.0) -> tuple[torch.Tensor, int]:
+    """The gradients of one batch; its loss and its size. `free`: how much words that tell nothing count."""
     foretold = foretell(network, batch)
-    loss = functional.cross_entropy(foretold.logits, foretold.wanted)
+    counts = torch.where(foretold.free, free, 1.0)
+    lost = functional.cross_entropy(foretold.logits, foretold.wanted, reduction="none")
+    loss = (lost * counts).sum() / counts.sum()
     loss.backward()
     return loss.detach(), foretold.size
 

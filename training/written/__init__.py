@@ -21,6 +21,7 @@ from training.worlds import words as w
 from training.worlds.devices import Calculator
 from training.written.refusals import plainly
 from training.written.renaming import other_names, with_names
+from training.written.showing import shown_otherwise
 from treadle import Tool, ToolError
 
 FOLDER = Path(__file__).parent
@@ -165,6 +166,12 @@ def with_other_names(r: random.Random, world: World, task: Task) -> tuple[World,
     return msgspec.structs.replace(world, tools=tools), said
 
 
+def _in_other_forms(r: random.Random, task: Task) -> Task:
+    shown = shown_otherwise(r, [(step.call, step.gives) for step in task.steps])
+    steps = [msgspec.structs.replace(step, gives=gives) for step, gives in zip(task.steps, shown, strict=True)]
+    return msgspec.structs.replace(task, steps=steps)
+
+
 def _steps(task: Task, calculator: Calculator | None) -> list[Step]:
     steps: list[Step] = []
     for step in task.steps:
@@ -186,6 +193,8 @@ def scenario(r: random.Random, world: World, task: Task, others: Sequence[World]
         task = with_other_ids(r, task, msgspec.json.encode(world.tools).decode())
     if not plain and r.random() < RENAMED:
         world, task = with_other_names(r, world, task)
+    if not plain:
+        task = _in_other_forms(r, task)
     results = _Results(task)
     described = list(world.tools) if plain else _offer(r, world, task, others)
     harmless = plain or r.random() < HARMLESS
