@@ -26,7 +26,7 @@ from training.pack import pack
 from treadle._evals.stats import wilson
 
 TRIES = 3
-DEVELOPMENT = "own,later,latest,newest,ninth,alone,dev,known"
+DEVELOPMENT = "own,later,latest,newest,ninth,tenth,eleventh,alone,dev,known"
 """The sets that an adapter has to be evaluated on to be taken."""
 OF_SEEDS = "own,latest,newest"
 """Those that tell how far seeds differ."""

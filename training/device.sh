@@ -12,7 +12,7 @@
 set -eu
 HOME_THERE=${TREADLE_DEVICE_HOME:-$HOME/treadle-training}
 PYTHON=${PYTHON:-python3}
-VERSION=9  # of the adapters that are trained
+VERSION=10  # of the adapters that are trained
 export PYTHONPATH="$HOME_THERE/wheels:src:." PYTHONUNBUFFERED=1
 unpack() { $PYTHON -c "import lzma,sys;open(sys.argv[2],'wb').write(lzma.open(sys.argv[1]).read())" "$1" "$2"; }
 weights() { echo "$HOME_THERE/weights/$1.gguf"; }

@@ -53,6 +53,8 @@ NINTH = ("later/bowling", "later/bindery")
 """Unseen until the ninth had been."""
 TENTH = ("later/laundry", "later/apiary")
 """Unseen until the ninth had been shipped."""
+ELEVENTH = ("later/pawnbroker", "later/carwash")
+"""Unseen until the tenth had been trained."""
 
 
 class _Waiting(NamedTuple):
@@ -274,7 +276,15 @@ PLAIN: tuple[tuple[str, str, dict[str, Any]], ...] = (
 """What can be done for a base model: dialect, guards (for models known to be small), its own probabilities."""
 PRODUCT = "product"
 """The way in which the product itself asks a model of that size without an adapter."""
-SETS = {"own": OWN, "later": LATER, "latest": LATEST, "newest": NEWEST, "ninth": NINTH, "tenth": TENTH}
+SETS = {
+    "own": OWN,
+    "later": LATER,
+    "latest": LATEST,
+    "newest": NEWEST,
+    "ninth": NINTH,
+    "tenth": TENTH,
+    "eleventh": ELEVENTH,
+}
 
 
 def evaluate(network: Network, tag: str, options: argparse.Namespace) -> None:

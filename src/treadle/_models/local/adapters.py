@@ -42,9 +42,9 @@ TAUGHT = {
         earlier=("treadle-0.5b-3", "treadle-0.5b-7"),
     ),
     "qwen2.5-coder-1.5b": Adapter(
-        "treadle-1.5b-9",
-        sha256="9bcc2b4d3bccf83f6d6a2cc411a769cb7d993167863e7b430e44eb4d0f423f42",
-        earlier=("treadle-1.5b-3", "treadle-1.5b-8"),
+        "treadle-1.5b-10",
+        sha256="b2093ba16a87350ddb35076efe42ad65e399c5931f5981efd856c7cd7a38b6af",
+        earlier=("treadle-1.5b-3", "treadle-1.5b-8", "treadle-1.5b-9"),
     ),
 }
 """The adapters of the package, by the model of the catalogue that each was trained for."""

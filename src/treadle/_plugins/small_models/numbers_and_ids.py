@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Set
 from decimal import Decimal
 from itertools import combinations, pairwise, product
 
-from treadle._plugins.small_models.number_words import said_in_words
-
 _TOKEN = re.compile(r"\w+(?:[-.,:/]\w+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _ID = re.compile(
@@ -214,7 +212,11 @@ def unsourced_number(text: str, sources: Iterable[str], known: Set[Decimal] = UN
     written = {Decimal(run) for text in texts for run in _PLAIN.findall(text) if len(run) <= _LONGEST}
     if len(sourced) > _MAX_NUMBERS:
         return ""
-    doubtful = (number for number in claimed[:_MAX_NUMBERS] if number not in written)
+    doubtful = [number for number in claimed[:_MAX_NUMBERS] if number not in written]
+    if not doubtful:
+        return ""
+    from treadle._plugins.small_models.number_words import said_in_words  # rarely needed
+
     unsaid = (number for number in doubtful if not any(said_in_words(float(number), text) for text in texts))
     return next((str(number) for number in unsaid if not _follows(number, sourced)), "")
 
