@@ -205,7 +205,7 @@ async def conversations(
             times = {kind: number * scale for kind, number in often.items()}
             plan += [
                 (lambda facts, scenario=scenario: scenario, scenario.kind)
-                for scenario in written.scenarios(r, times, of)
+                for scenario in written.scenarios(r, times, of, learnt)
             ]
         r.shuffle(plan)
         for make, name in plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
 from training.worlds import formats
 from training.written import showing
 
@@ -37,6 +38,16 @@ def test_yes_and_no_count_in_any_of_the_languages() -> None:
     assert counted('"final_answer": "Nein."') == '"final_answer": "Nein."'
 
 
+def test_so_does_what_makes_the_contrary_of_a_sentence() -> None:
+    assert counted('"final_answer": "It is not Ada"') == '"final_answer": "......not.Ada"'
+
+
+def test_a_new_line_or_sentence_is_no_part_of_its_first_word() -> None:
+    assert (
+        counted(r'"final_answer": "so:\nNorth. The Quay"', PROMPT + "The") == r'"final_answer": ".....North......Quay"'
+    )
+
+
 def test_a_call_counts_as_it_is() -> None:
     assert telling.free_letters(PROMPT, '{"action": "berth_plan", "args": {"text": "where is it"}}') == []
 
@@ -51,6 +62,17 @@ def test_a_result_is_shown_in_another_form_and_has_all_that_it_had() -> None:
     rows = [{"code": "A1", "free": True, "for": ["dogs", "cats"]}, {"code": "B2", "free": False, "for": []}]
     text = showing.shown({"house": "North", "rooms": rows}, formats.one(random.Random(1)), formats.csv)
     assert text == "house: North\nrooms:\ncode;free;for\nA1;yes;dogs, cats\nB2;no;-"
+
+
+@pytest.mark.parametrize("form", formats.FORMATS)
+def test_no_form_loses_a_name_or_a_value(form: formats.Format) -> None:
+    text = form([{"start": "21:30", "end": "23:00"}, {"start": "06:15", "end": "07:45"}]).lower()
+    assert all(part in text for part in ("start", "end", "21:30", "23:00", "06:15", "07:45"))
+
+
+def test_keys_have_one_order_in_all_results_of_a_tool() -> None:
+    first, second = showing.shuffled(5, {"a": 1, "b": 2, "c": 3}), showing.shuffled(5, {"c": 3, "x": 0, "b": 2, "a": 1})
+    assert list(first) == [key for key in second if key != "x"]
 
 
 def test_what_no_form_can_show_stays_as_it_is() -> None:

@@ -53,10 +53,14 @@ def _columns(rows: Sequence[Row]) -> str:
 
 
 def _list(rows: Sequence[Row]) -> str:
-    return "\n".join(
-        f"- {next(iter(map(_text, row.values())))}: " + ", ".join(f"{k} {_text(v)}" for k, v in list(row.items())[1:])
-        for row in rows
-    )
+    """A name first; what begins with a number or a time has its key before it."""
+    lines: list[str] = []
+    for row in rows:
+        (key, first), *others = row.items()
+        name = _text(first)
+        named = f"{key} {name}" if name[:1].isdigit() else name
+        lines.append(f"- {named}" + (": " if others else "") + ", ".join(f"{k} {_text(v)}" for k, v in others))
+    return "\n".join(lines)
 
 
 def _numbered(rows: Sequence[Row]) -> str:

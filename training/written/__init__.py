@@ -217,12 +217,16 @@ def held_out(world: World) -> bool:
 
 
 def scenarios(
-    r: random.Random, times: float | Mapping[str, float], of: Sequence[World] | None = None
+    r: random.Random,
+    times: float | Mapping[str, float],
+    of: Sequence[World] | None = None,
+    beside: Sequence[World] | None = None,
 ) -> Iterator[Scenario]:
-    """All tasks of these worlds, or of all, each so many times in other ways; `times` may depend on the kind."""
+    """All tasks of these worlds, or of all, each so many times in other ways, among tools of the worlds `beside` them;
+    `times` may depend on the kind."""
     everything = worlds() if of is None else of
     for world in everything:
-        others = [other for other in everything if other is not world]
+        others = [other for other in (everything if beside is None else beside) if other is not world]
         for task in world.tasks:
             often = times[task.kind] if isinstance(times, Mapping) else times
             for _ in range(int(often) + (r.random() < often % 1)):

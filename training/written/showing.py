@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from training.worlds import formats
 
 OTHERWISE = 0.4
-"""Part of the tools whose results are shown in another form than they are written in."""
+"""Part of the tools whose results are shown in another form than they are written in; as many have the keys of their
+records in another order."""
 Json = Any
 Show = Callable[[Json], str | None]
 """None: what this form cannot show."""
@@ -64,18 +66,14 @@ def shown(value: Json, of_one: Callable[[formats.Row], str], of_many: formats.Fo
     return f"{head}\n{lists[0]}:\n{of_many(_rows(value[lists[0]]) or [])}".lstrip("\n")
 
 
-def shuffled(r: random.Random, value: Json) -> Json:
-    """The same with the keys of its records in another order, the same in all of them."""
-    order: dict[str, float] = {}
-
-    def again(part: Json) -> Json:
-        if isinstance(part, list):
-            return [again(one) for one in part]
-        if not isinstance(part, dict):
-            return part
-        return {key: again(part[key]) for key in sorted(part, key=lambda key: order.setdefault(key, r.random()))}
-
-    return again(value)
+def shuffled(order: int, value: Json) -> Json:
+    """The same with the keys of its records in another order, which is the same for the same keys."""
+    if isinstance(value, list):
+        return [shuffled(order, one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    keys = sorted(value, key=lambda key: zlib.crc32(f"{order} {key}".encode()))
+    return {key: shuffled(order, value[key]) for key in keys}
 
 
 def shown_otherwise(r: random.Random, results: Sequence[tuple[str, Json]]) -> list[Json]:
@@ -96,5 +94,5 @@ def _form(r: random.Random) -> Show:
         return lambda value: shown(value, of_one, of_many)
     if chance < 2 * OTHERWISE:
         order = r.getrandbits(32)
-        return lambda value: json.dumps(shuffled(random.Random(order), value), ensure_ascii=False)
+        return lambda value: json.dumps(shuffled(order, value), ensure_ascii=False)
     return lambda value: None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import unicodedata
+
 import pytest
 
 from treadle._plugins.small_models.number_words import said_in_words
@@ -27,6 +30,16 @@ from treadle._plugins.small_models.numbers_and_ids import unsourced_operand
         (30, "trenta sedie"),
         (50, "cinquenta cadeiras"),
         (60, "sześćdziesiąt krzeseł"),
+        (300, "trzysta krzeseł"),
+        (300, "trezentos euros"),
+        (250, "duecentocinquanta euro"),
+        (43, "drieënveertig stoelen"),
+        (17, "dix-sept chaises"),
+        (200, "deux cents chaises pour les invités"),
+        (1200, "twelve hundred words"),
+        (2_000_000, "two million rows"),
+        (18, "one and a half dozen"),
+        (15, unicodedata.normalize("NFD", "fünfzehn Stühle")),
     ],
 )
 def test_a_number_is_found_in_words(number: float, text: str):
@@ -45,10 +58,27 @@ def test_a_number_is_found_in_words(number: float, text: str):
         (13, "the twelve of us"),
         (500, "the whole kilo"),
         (300, "the cost of the stork's nest"),
+        (60, "sixteen people"),
+        (70, "seventeen"),
+        (80, "opens at eight, the eighth door"),
+        (40, "Fortunately in a fortnight"),
+        (20, "the ventilator, the vent, a vintage window"),
+        (500, "at half past nine"),
+        (250, "a quarter to five"),
+        (150, "fifty per cent off, ten cents each"),
+        (98760, "Customer: Anna Miller, millet"),
+        (4210, "Camila Ortiz"),
     ],
 )
 def test_another_one_is_not(number: float, text: str):
     assert not said_in_words(number, text)
+
+
+@pytest.mark.parametrize("text", ["en" * 50_000, "enhunder" * 12_000, "und vierzi " * 10_000, "a" * 100_000])
+def test_a_long_text_takes_no_time(text: str):
+    begun = time.perf_counter()
+    assert not said_in_words(137, text)
+    assert time.perf_counter() - begun < 1
 
 
 def test_a_sum_of_what_was_said_in_words_has_its_source():

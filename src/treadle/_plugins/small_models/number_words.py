@@ -3,57 +3,80 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
+_WORD = re.compile(r"[^\W\d_]+")
+_LONGEST = 40
+"""Letters of a word that can be a number."""
+_ITALIAN_ONES = "(?:a(?:due|tre|tré|quattro|cinque|sei|sette|nove)?|uno?|otto)"
+_ITALIAN = "due|tre|quattro|cinque|sei|sette|otto|nove|dieci|venti|trenta|quaranta|cinquanta|cento"
 _TEENS = (
-    "thirteen dreizehn treize trece tredici treze dertien trzynaś",
-    "fourteen vierzehn quatorze catorce quattordici catorze veertien czternaś",
-    "fifteen fünfzehn quinze quince quindici vijftien piętnaś",
-    "sixteen sechzehn seize dieciséis sedici dezesseis zestien szesnaś",
-    "seventeen siebzehn dix-sept diecisiete diciassette dezessete zeventien siedemnaś",
-    "eighteen achtzehn dix-huit dieciocho diciotto dezoito achttien osiemnaś",
-    "nineteen neunzehn dix-neuf diecinueve diciannove dezenove negentien dziewiętnaś",
+    r"thirteen|\w*dreizehn|treize|trece|tredici|treze|\w*dertien|trzynaś\w*",
+    r"fourteen|\w*vierzehn|quatorze|catorce|quattordici|catorze|\w*veertien|czternaś\w*",
+    r"fifteen|\w*fünfzehn|quinze|quince|quindici|\w*vijftien|piętnaś\w*",
+    r"sixteen|\w*sechzehn|seize|diecis[ée]is|sedici|dez[ea]sseis|\w*zestien|szesnaś\w*",
+    r"seventeen|\w*siebzehn|diecisiete|diciassette|dez[ea]ssete|\w*zeventien|siedemnaś\w*",
+    r"eighteen|\w*achtzehn|dieciocho|diciotto|dezoito|\w*achttien|osiemnaś\w*",
+    r"nineteen|\w*neunzehn|diecinueve|diciannove|dez[ea]nove|\w*negentien|dziewiętnaś\w*",
 )
 _TENS = (
-    "twent zwanzig vingt veint vent vint twintig dwadzieś",
-    "thirt dreißig dreissig trent treint trint dertig trzydzieś",
-    "fort vierzig quarant cuarent quarent veertig czterdzieś",
-    "fift fünfzig cinquant cincuent cinquent vijftig pięćdziesi",
-    "sixt sechzig soixant sesent sessant sessent zestig sześćdziesi",
-    "sevent siebzig soixant setent settant zeventig siedemdziesi",
-    "eight achtzig quatre-vingt ochent ottant oitent tachtig osiemdziesi",
-    "ninet neunzig quatre-vingt novent novant negentig dziewięćdziesi",
+    r"twenty|\w*zwanzig|vingts?|veint[ei]\w*|venti(?:due|tre|tré|quattro|cinque|sei|sette|nove)?|vent(?:uno?|otto)"
+    r"|vinte|\w*twintig|dwadzieś\w*",
+    rf"thirty|\w*drei(?:ß|ss)ig|trente|treinta|trent{_ITALIAN_ONES}|trinta|\w*dertig|trzydzieś\w*",
+    rf"fou?rty|\w*vierzig|quarante|cuarenta|quarant{_ITALIAN_ONES}|quarenta|\w*veertig|czterdzieś\w*",
+    rf"fifty|\w*fünfzig|cinquante|cincuenta|cinquant{_ITALIAN_ONES}|cinquenta|\w*vijftig|pięćdziesi\w*",
+    rf"sixty|\w*sechzig|soixante|sesenta|sessant{_ITALIAN_ONES}|sessenta|\w*zestig|sześćdziesi\w*",
+    rf"seventy|\w*siebzig|soixante|septante|setenta|settant{_ITALIAN_ONES}|\w*zeventig|siedemdziesi\w*",
+    rf"eighty|\w*achtzig|huitante|octante|ochenta|ottant{_ITALIAN_ONES}|oitenta|\w*tachtig|osiemdziesi\w*",
+    rf"ninety|\w*neunzig|nonante|noventa|novant{_ITALIAN_ONES}|\w*negentig|dziewięćdziesi\w*",
 )
-_DOZEN = "dozen dutzend douzain docen dozzin dúzia dozijn tuzin"
-_HALF = "half halb demi medio media mezz meio meia pół"
-_QUARTER = "quarter viertel quart cuart kwart ćwier"
-_HUNDRED = r"hundred \w*hundert (?<!\d.)cents?\b cien(?:to)?\b \w*cientos \w*cento\b cem\b \w*honderd sto\b dwieście"
-_THOUSAND = r"thousand \w*tausend mille \w*mila\b mil\b \w*duizend tysi"
+_HUNDRED = (
+    r"hundred|\w*hundert\w*|cien|ciento|\w+cient[oa]s|quinient[oa]s|cem|\w+[cz]ent[oa]s|quinhent[oa]s"
+    rf"|(?:{_ITALIAN})?cento\w*|\w*honderd\w*|sto|dwieście|trzysta|czterysta|(?:pięć|sześć|siedem|osiem|dziewięć)set"
+)
+_THOUSAND = rf"thousand|\w*tausend\w*|mille|mil|(?:{_ITALIAN})mila|\w*duizend\w*|tysi\w+"
+_MILLION = r"millions?|millionen|millón|millones|milion[ei]|milh(?:ão|ões)|miljoen|milion\w*"
+_DOZEN = r"dozens?|dutzend\w*|douzaines?|docenas?|dozzin[ae]|d[úu]zias?|dozijn|tuzin\w*"
+_HALF = r"half|halbe[nrs]?|demi|medi[oa]|mezzo|mei[oa]|halve|pół"
+_QUARTER = r"quarter|viertel|quart|cuarto|quarto|kwart|ćwierć"
+_UNIT = r"kilos?|kilogram\w*|kg|lit[er]{2}s?|litr\w+|liters?|chilo|quilos?"
+_FRENCH = frozenset({"le", "les", "des", "du", "une", "pour", "et", "est", "avec", "personnes", "euros"})
 
 
 def said_in_words(number: float, text: str) -> bool:
     """Whether a text may have this whole number in words, in one of eight languages: by its greatest part."""
-    return number == int(number) and any(_has(text, stems) for stems in _stems(int(abs(number))))
+    if number != int(number):
+        return False
+    words = {word for word in _WORD.findall(unicodedata.normalize("NFC", text).lower()) if len(word) <= _LONGEST}
+    return _is_said(int(abs(number)), words)
 
 
-def _stems(number: int) -> list[str]:
-    found: list[str] = []
+def _is_said(number: int, words: set[str]) -> bool:
+    if number and number % 6 == 0 and _any(words, _DOZEN):
+        return True
+    if number in (250, 500, 750) and _any(words, _UNIT):
+        return _any(words, _HUNDRED) or _any(words, _HALF if number == 500 else _QUARTER)
+    if number < 100:
+        return _is_below_hundred(number, words)
+    if number < 1000:
+        return _says_hundred(words)
+    if number >= 10**6:
+        return number % 1000 == 0 and _any(words, _MILLION)
+    return number % 10 == 0 and (_any(words, _THOUSAND) or (number % 100 == 0 and _says_hundred(words)))
+
+
+def _is_below_hundred(number: int, words: set[str]) -> bool:
     if 12 < number < 20:
-        found.append(_TEENS[number - 13])
-    elif 20 <= number < 100:
-        found.append(_TENS[number // 10 - 2])
-    elif 100 <= number < 1000:
-        found.append(_HUNDRED)
-    elif number % 10 == 0:
-        found.append(_THOUSAND)
-    if number and number % 12 == 0:
-        found.append(_DOZEN)
-    if number in (50, 500):
-        found.append(_HALF)
-    if number in (25, 75, 250, 750):
-        found.append(_QUARTER)
-    return found
+        in_two = {17: "sept", 18: "huit", 19: "neuf"}.get(number)
+        return _any(words, _TEENS[number - 13]) or (in_two is not None and {"dix", in_two} <= words)
+    in_french = number >= 80 and "quatre" in words and _any(words, "vingts?")
+    return number >= 20 and (in_french or _any(words, _TENS[number // 10 - 2]))
 
 
-def _has(text: str, stems: str) -> bool:
-    """Also inside a word: `fünfundvierzig`."""
-    return any(re.search(rf"\b{stem}|und{stem}|en{stem}", text, re.IGNORECASE) for stem in stems.split())
+def _says_hundred(words: set[str]) -> bool:
+    """`cent` is a coin as well, and a part of `per cent`."""
+    return _any(words, _HUNDRED) or bool({"cent", "cents"} & words and _FRENCH & words)
+
+
+def _any(words: set[str], pattern: str) -> bool:
+    return any(re.fullmatch(pattern, word) for word in words)
