@@ -138,12 +138,8 @@ def tool_count(r: random.Random) -> int:
     return r.choice(few) if r.random() < 0.9 else r.choice((18, 24, 30, 40, 60))
 
 
-def _edges(of: list[written.World]) -> list[written.World]:
-    return [world for world in of if world.name.startswith("edge_")]
-
-
-def _others(of: list[written.World]) -> list[written.World]:
-    return [world for world in of if not world.name.startswith("edge_")]
+def _is_edge(world: written.World) -> bool:
+    return world.name.startswith("edge_")
 
 
 async def held_conversations(seed: int) -> AsyncIterator[Conversation]:
@@ -201,8 +197,9 @@ async def conversations(
         plan += [(lambda facts: plain_tasks.known_and_sum(r, facts, r.choice(KNOWN)), "known_and_sum")] * round(
             KNOWN_AND_SUM * scale
         )
-        for often, of in (WRITTEN, _others(learnt)), (EDGES, _edges(learnt)):
+        for often, edges in (WRITTEN, False), (EDGES, True):
             times = {kind: number * scale for kind, number in often.items()}
+            of = [world for world in learnt if _is_edge(world) == edges]
             plan += [
                 (lambda facts, scenario=scenario: scenario, scenario.kind)
                 for scenario in written.scenarios(r, times, of, learnt)

@@ -24,7 +24,7 @@ from training.scenes.talk import KNOWN, questions
 from training.worlds.devices import Calculator
 from training.worlds.tools import Facts
 
-from treadle._plugins.small_models.number_words import said_in_words
+from treadle._plugins.small_models.number_words import is_said, number_words
 from treadle._types.request import OutputFormat, Reply, Request
 
 DAY = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
@@ -97,11 +97,11 @@ def test_what_is_learnt_is_what_the_dialect_reads(rendered: list[Conversation]):
 def _made_up(text: str, prompt: str) -> list[str]:
     """Numbers of a text that are none of those before it, rounded or as they are."""
     text = said(prompt)
-    seen = [float(number) for number in NUMBER.findall(text)]
+    seen, words = [float(number) for number in NUMBER.findall(text)], number_words(text)
 
     def known(number: str) -> bool:
         digits = len(number.partition(".")[2])
-        return any(abs(other - float(number)) < 10**-digits for other in seen) or said_in_words(float(number), text)
+        return any(abs(other - float(number)) < 10**-digits for other in seen) or is_said(float(number), words)
 
     return [number for number in NUMBER.findall(text) if not known(number)]
 

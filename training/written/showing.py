@@ -58,12 +58,12 @@ def shown(value: Json, of_one: Callable[[formats.Row], str], of_many: formats.Fo
         return of_one(record)
     if not isinstance(value, dict):
         return None
-    lists = [key for key, part in value.items() if _rows(part)]
+    lists = {key: rows for key, part in value.items() if (rows := _rows(part))}
     rest = _flat({key: part for key, part in value.items() if key not in lists})
     if len(lists) != 1 or rest is None:
         return None
-    head = "\n".join(f"{key}: {part}" for key, part in rest.items())
-    return f"{head}\n{lists[0]}:\n{of_many(_rows(value[lists[0]]) or [])}".lstrip("\n")
+    ((name, rows),) = lists.items()
+    return "\n".join([*(f"{key}: {part}" for key, part in rest.items()), f"{name}:", of_many(rows)])
 
 
 def shuffled(order: int, value: Json) -> Json:

@@ -41,17 +41,22 @@ _HALF = r"half|halbe[nrs]?|demi|medi[oa]|mezzo|mei[oa]|halve|pół"
 _QUARTER = r"quarter|viertel|quart|cuarto|quarto|kwart|ćwierć"
 _UNIT = r"kilos?|kilogram\w*|kg|lit[er]{2}s?|litr\w+|liters?|chilo|quilos?"
 _FRENCH = frozenset({"le", "les", "des", "du", "une", "pour", "et", "est", "avec", "personnes", "euros"})
+_IN_TWO = frozenset({"cent", "cents", "dix", "sept", "huit", "neuf", "quatre"})
+"""French words that are a part of a number."""
+_ANY = re.compile("|".join((*_TEENS, *_TENS, _HUNDRED, _THOUSAND, _MILLION, _DOZEN, _HALF, _QUARTER, _UNIT)))
 
 
-def said_in_words(number: float, text: str) -> bool:
-    """Whether a text may have this whole number in words, in one of eight languages: by its greatest part."""
+def number_words(text: str) -> frozenset[str]:
+    """The words of a text that may be, or belong to, a number, in one of eight languages."""
+    words = {word for word in _WORD.findall(unicodedata.normalize("NFC", text).lower()) if len(word) <= _LONGEST}
+    return frozenset(word for word in words if word in _FRENCH or word in _IN_TWO or _ANY.fullmatch(word))
+
+
+def is_said(number: float, words: frozenset[str]) -> bool:
+    """Whether these words may say this whole number: by its greatest part."""
     if number != int(number):
         return False
-    words = {word for word in _WORD.findall(unicodedata.normalize("NFC", text).lower()) if len(word) <= _LONGEST}
-    return _is_said(int(abs(number)), words)
-
-
-def _is_said(number: int, words: set[str]) -> bool:
+    number = int(abs(number))
     if number and number % 6 == 0 and _any(words, _DOZEN):
         return True
     if number in (250, 500, 750) and _any(words, _UNIT):
@@ -65,7 +70,7 @@ def _is_said(number: int, words: set[str]) -> bool:
     return number % 10 == 0 and (_any(words, _THOUSAND) or (number % 100 == 0 and _says_hundred(words)))
 
 
-def _is_below_hundred(number: int, words: set[str]) -> bool:
+def _is_below_hundred(number: int, words: frozenset[str]) -> bool:
     if 12 < number < 20:
         in_two = {17: "sept", 18: "huit", 19: "neuf"}.get(number)
         return _any(words, _TEENS[number - 13]) or (in_two is not None and {"dix", in_two} <= words)
@@ -73,10 +78,10 @@ def _is_below_hundred(number: int, words: set[str]) -> bool:
     return number >= 20 and (in_french or _any(words, _TENS[number // 10 - 2]))
 
 
-def _says_hundred(words: set[str]) -> bool:
+def _says_hundred(words: frozenset[str]) -> bool:
     """`cent` is a coin as well, and a part of `per cent`."""
     return _any(words, _HUNDRED) or bool({"cent", "cents"} & words and _FRENCH & words)
 
 
-def _any(words: set[str], pattern: str) -> bool:
+def _any(words: frozenset[str], pattern: str) -> bool:
     return any(re.fullmatch(pattern, word) for word in words)

@@ -215,9 +215,10 @@ def unsourced_number(text: str, sources: Iterable[str], known: Set[Decimal] = UN
     doubtful = [number for number in claimed[:_MAX_NUMBERS] if number not in written]
     if not doubtful:
         return ""
-    from treadle._plugins.small_models.number_words import said_in_words  # rarely needed
+    from treadle._plugins.small_models.number_words import is_said, number_words  # rarely needed
 
-    unsaid = (number for number in doubtful if not any(said_in_words(float(number), text) for text in texts))
+    said = [number_words(text) for text in texts]
+    unsaid = (number for number in doubtful if not any(is_said(float(number), words) for words in said))
     return next((str(number) for number in unsaid if not _follows(number, sourced)), "")
 
 
