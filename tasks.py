@@ -3,22 +3,23 @@
     python3 tasks.py run "question"   answers a question with tools, on a model that runs on this machine
     python3 tasks.py test             installs what the tests need and passes them all
 
-Each makes its own virtual environment under `.venv/` first. Other tasks: page (build the web page), docs (build the
-documentation), pictures (make its pictures again), bench (measure the overhead), prove (the proofs of the README:
-crash, plan, size), measure (any script of benchmarks/), peers (other engines beside ours), reference (write the
-generated pages again), wheel (build the package), lock (write the lock files again).
+Each makes its own virtual environment under `.venv/` first. `test --fast` takes two minutes, `test tests/engine` runs a
+part. Other tasks: check (style and types), page (build the web page), docs (build the documentation), pictures (make
+its pictures again), bench (measure the overhead), prove (the proofs of the README: crash, plan, size), measure (any
+script of benchmarks/), peers (other engines beside ours), reference (write the generated pages again), wheel (build
+the package), lock (write the lock files again).
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
 import shutil
 import subprocess
 import sys
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -32,13 +33,9 @@ SYSTEM_PROGRAMS = {
     "fish": "fish",
 }
 """What the tests run that pip cannot install: each program and the Debian package it comes in."""
-MEASURED = ("types", "dialects", "engine", "plugins", "flows")
-"""The packages whose coverage has a floor, without the underscore."""
-TRACED = (*MEASURED, "behaviours", "config", "conformance", "tools")
-"""The folders of tests that are traced for it: theirs, and those that reach much of these packages."""
-TESTS_FAILED = 1
-"""pytest's exit code for tests that failed, as opposed to a suite that could not run."""
-MAX_UNSTABLE = 2
+FAST = "not slow and not net and not model"
+"""Which tests `test --fast` runs, besides leaving out the folders of FAST_WITHOUT."""
+FAST_WITHOUT = ("web", "durable", "public")
 
 
 def environment(name: str) -> Path:
@@ -55,10 +52,19 @@ def environment(name: str) -> Path:
         say(f"setting up {folder.relative_to(ROOT)} (once)")
         venv.create(folder, with_pip=True, clear=folder.exists())
         pip = [str(python), "-P", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
+        if not install_with_uv(python, pip, lock):
+            subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
         subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
         stamp.write_text(wanted)
     return python
+
+
+def install_with_uv(python: Path, pip: list[str], lock: Path) -> bool:
+    """Install a lock file with uv, which takes a sixth of pip's time; return whether uv could be had and did it."""
+    if subprocess.run([*pip, "--require-hashes", "-r", str(LOCKS / "uv.txt")], stderr=subprocess.DEVNULL).returncode:
+        return False
+    uv = [str(python), "-P", "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    return subprocess.run([*uv, "--require-hashes", "-r", str(lock)]).returncode == 0
 
 
 def say(text: str) -> None:
@@ -75,9 +81,13 @@ def run(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    python = environment("test")
-    install_system_programs()
-    if arguments:
+    """Run all tests, with the checks of style and types beside them; `--fast` those that take two minutes."""
+    with ThreadPoolExecutor() as pool:
+        programs = pool.submit(install_system_programs)
+        python = environment("test")
+        programs.result()
+    fast = "--fast" in arguments
+    if arguments and not fast:
         return call(python, "-m", "pytest", *arguments)
     # Without bytecode on disk each of the many programs that the tests start would compile the package again.
     call(python, "-m", "compileall", "-q", "src")
@@ -85,36 +95,26 @@ def test(arguments: list[str]) -> int:
     # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
     # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
     suite = [python, "-m", "pytest", "-n", cores() + 1, "--dist", "loadfile", "--no-loadscope-reorder"]
-    # Tracing for coverage multiplies the time of a test by two or three: most tests run without it.
-    others = call(*suite, "--cache-clear", *(f"--ignore=tests/{name}" for name in TRACED))
-    coverage = [f"--cov=src/treadle/_{name}" for name in MEASURED]
-    traced = call(*suite, *coverage, "--cov-report=", *(f"tests/{name}" for name in TRACED))
-    failed = next((code for code in (others, traced) if code not in (0, TESTS_FAILED)), max(others, traced))
-    if failed == TESTS_FAILED:
-        failed = second_look(python)
-    return call(python, "tests/coverage_floors.py") or failed
+    if fast:
+        return call(*suite, "-m", FAST, *(f"--ignore=tests/{name}" for name in FAST_WITHOUT))
+    figures = ROOT / ".cache" / "coverage"
+    shutil.rmtree(figures, ignore_errors=True)
+    with ThreadPoolExecutor() as pool:
+        checks = pool.submit(check, [])
+        failed = call(*suite, TREADLE_COVERAGE=str(figures))
+        return failed or call(python, "tests/coverage_floors.py", figures) or checks.result()
+
+
+def check(arguments: list[str]) -> int:
+    """Check style and types; what is wrong is printed."""
+    python = environment("test")
+    ruff = [[python, "-m", "ruff", "check", "."], [python, "-m", "ruff", "format", "--check", "."]]
+    return max(call(*command) for command in [*ruff, [python, "-m", "basedpyright", "--pythonpath", python]])
 
 
 def cores() -> int:
     """How many this process may use: a container often has fewer than the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def second_look(python: Path) -> int:
-    """Whether the suite failed for good. One or two failed tests of many thousands are run five times more, alone.
-
-    A test that then passes each time is unstable: that is a defect to be mended, and is said loudly, but
-    does not hold back everything else. A test that fails again, or a third one, fails the suite.
-    """
-    failed: list[str] = list(json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text("utf-8")))
-    if len(failed) > MAX_UNSTABLE:
-        return TESTS_FAILED
-    say("failed, run again five times alone: " + ", ".join(failed))
-    for _ in range(5):
-        if code := call(python, "-m", "pytest", "-q", *failed):
-            return code
-    say("UNSTABLE, to be mended (the failure is printed above): " + ", ".join(failed))
-    return 0
 
 
 def install_system_programs() -> None:
@@ -226,7 +226,8 @@ def lock(arguments: list[str]) -> int:
         command += ["pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
         if code := call(*command):
             return code
-    return 0
+    return call("uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-emit-index-url", "--no-header",
+                "requirements/uv.in", "-o", "requirements/uv.txt")  # fmt: skip
 
 
 PROOFS = {
@@ -237,6 +238,7 @@ PROOFS = {
 TASKS = {
     "run": run,
     "test": test,
+    "check": check,
     "page": page,
     "docs": docs,
     "pictures": pictures,

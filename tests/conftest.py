@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
+from datetime import date, timedelta
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if folder := os.environ.get("TREADLE_COVERAGE"):  # before the package is imported, which is instrumented then
+    from coverage_floors import measure
+
+    write_coverage = measure(Path(folder))
+else:
+    write_coverage = None
 
 from treadle._safety.secrets import environment_secrets, known_secrets
 
@@ -20,6 +28,10 @@ ALLOWED_SKIPS = {
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
 """The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""
+
+QUARANTINED: dict[str, date] = {}
+"""Tests that fail sometimes, by name, and since when: their failures do not count for a week, while the defect is
+looked for. After that the whole suite refuses to run until the entry is gone."""
 
 # Whether a property holds does not depend on how busy the machine is.
 settings.register_profile("treadle", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -82,6 +94,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if not item.get_closest_marker("long")]
 
+    for name, since in QUARANTINED.items():
+        if date.today() > since + timedelta(days=7):
+            raise pytest.UsageError(f"{name} is in quarantine since {since}: repair it or delete it")
+    for item in items:
+        if getattr(item, "originalname", item.name) in QUARANTINED:
+            item.add_marker(pytest.mark.xfail(reason="in quarantine", strict=False))
+
     def rank(item: pytest.Item) -> int:
         path = item.nodeid.partition("::")[0].removeprefix("tests/")
         return next((rank for rank, start in enumerate(LONGEST) if path.startswith(start)), len(LONGEST))
@@ -125,20 +144,6 @@ def skip_error(nodeid: str, longrepr: object) -> str:
     )
 
 
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A test marked `untraced` measures time, which tracing for coverage would multiply.
-
-    Neither are random cases traced: there are many of them, and what they reach is not the same each time.
-
-    Only this thread is left alone. The marker of pytest-cov stops and starts the whole collector: after that, threads
-    that are under way already (the one behind `run_sync`) are not traced any more, whatever test uses them.
-    """
-    trace = sys.gettrace()
-    if trace is None or not any(item.get_closest_marker(name) for name in ("untraced", "hypothesis")):
-        return (yield)
-    sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(trace)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if write_coverage is not None:
+        write_coverage()

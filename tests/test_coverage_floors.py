@@ -8,10 +8,10 @@ from coverage_floors import Package, packages_of, verdict
 def entry(statements: int, covered: int, branches: int = 0, covered_branches: int = 0) -> dict:
     return {
         "summary": {
-            "num_statements": statements,
             "covered_lines": covered,
-            "num_branches": branches,
+            "missing_lines": statements - covered,
             "covered_branches": covered_branches,
+            "missing_branches": branches - covered_branches,
         }
     }
 
@@ -30,7 +30,6 @@ REPORT = {
 def test_statements_and_branches_are_summed_per_package():
     packages = packages_of(REPORT)
     assert {name: round(package.percent, 1) for name, package in packages.items()} == {
-        "(top level)": 100.0,
         "_engine": 89.0,
         "_types": 100.0,
     }
@@ -51,3 +50,7 @@ def test_a_figure_is_never_rounded_up_to_its_floor():
 
 def test_a_package_that_was_not_measured_fails():
     assert verdict({}, {"_flows": 90})[1] == ["coverage: nothing was measured in _flows"]
+
+
+def test_a_package_without_a_floor_fails():
+    assert "its floor is 100 %" in verdict({"_new": Package(9, 10)}, {})[1][0]

@@ -136,12 +136,6 @@ def test_every_source_folder_has_a_folder_of_tests():
     assert not missing, f"no tests in: {missing}"
 
 
-def test_tests_that_measure_time_use_our_marker():
-    """pytest-cov's own would end the tracing of threads for all tests that follow; see tests/conftest.py."""
-    mark = "mark." + "no_cover"
-    assert [path.name for path in TESTS.rglob("*.py") if mark in path.read_text("utf-8")] == []
-
-
 def test_one_version():
     """`_version.py` is the only place: the package's metadata are built from it."""
     import treadle
@@ -257,20 +251,3 @@ def test_processes_do_not_import_from_the_current_folder():
 )
 def test_unsafe_starts_are_found(code: str, safe: bool):
     assert [bool(unsafe_start(node)) for node in ast.walk(ast.parse(code))].count(True) == (0 if safe else 1)
-
-
-@pytest.mark.parametrize(
-    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."]], ids=lambda c: " ".join(c)
-)
-def test_style(command: list[str]):
-    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_types():
-    done = subprocess.run(
-        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout[-4000:]

@@ -13,8 +13,7 @@ import pytest
 
 from conftest import ALLOWED_SKIPS
 
-pytestmark = pytest.mark.timeout(600)
-OURS = ("CI", "TREADLE_NO_SKIPS", "TREADLE_LONG_TESTS")
+OURS = ("CI", "TREADLE_NO_SKIPS", "TREADLE_LONG_TESTS", "TREADLE_COVERAGE")
 TESTS = Path(__file__).resolve().parent
 SKIPPING = """
 import pytest

@@ -65,38 +65,24 @@ def test_elsewhere_nothing_is_installed(tasks: ModuleType, machine: Path, monkey
     assert not (machine / "apt-get.log").exists()
 
 
-def calls_of(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, *codes: int) -> list[list[str]]:
-    """What the whole suite starts, where the sessions of pytest end with these codes."""
-    left, asked = list(codes), list[list[str]]()
+def suite_ends_with(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, failing: str) -> int:
+    """Return the code of the whole suite where the one command that names `failing` fails."""
 
     def call(*command: object, **env: str) -> int:
-        asked.append([str(part) for part in command])
-        return left.pop(0) if "pytest" in asked[-1] else 0
+        return 3 if failing in [str(part) for part in command] else 0
 
     monkeypatch.setattr(tasks, "environment", lambda name: Path("python"))
     monkeypatch.setattr(tasks, "install_system_programs", lambda: None)
     monkeypatch.setattr(tasks, "call", call)
-    assert tasks.test([]) == next((code for code in codes if code), 0)
-    return asked
+    return tasks.test([])
 
 
-def test_every_folder_is_in_one_session_and_those_with_a_floor_are_traced(
-    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
-):
-    assert {f"_{name}" for name in tasks.MEASURED} == FLOORS.keys()
-    assert set(tasks.MEASURED) <= set(tasks.TRACED)
-    assert all((ROOT / "tests" / name).is_dir() for name in tasks.TRACED)
-    _, page, others, traced, floors = calls_of(tasks, monkeypatch, 0, 0)
-    assert page[1:] == ["web/build.py"]
-    assert [part for part in others if part.startswith("--ignore")] == [f"--ignore=tests/{n}" for n in tasks.TRACED]
-    assert not [part for part in others if part.startswith(("tests", "--cov"))]
-    assert [part for part in traced if part.startswith("tests")] == [f"tests/{name}" for name in tasks.TRACED]
-    assert [part for part in traced if part.startswith("--cov=")] == [f"--cov=src/treadle/{name}" for name in FLOORS]
-    assert floors[1:] == ["tests/coverage_floors.py"]
+@pytest.mark.parametrize("failing", ["pytest", "tests/coverage_floors.py", "check", "--check", "basedpyright"])
+def test_each_part_can_fail_the_suite(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, failing: str):
+    assert suite_ends_with(tasks, monkeypatch, failing) == 3
+    assert suite_ends_with(tasks, monkeypatch, "nothing") == 0
 
 
-@pytest.mark.parametrize("codes", [(2, 0), (0, 2), (2, 1), (-9, 0), (0, -9)])
-def test_a_session_that_could_not_run_fails_the_suite(
-    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, int]
-):
-    calls_of(tasks, monkeypatch, *codes)
+def test_every_package_has_a_floor():
+    packages = {path.parent.name for path in (ROOT / "src" / "treadle").glob("_*/__init__.py")}
+    assert packages == FLOORS.keys()

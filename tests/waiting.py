@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-GUARD_SECONDS = 90.0
+GUARD_SECONDS = 300.0
 """Ends a test that would wait for ever. No test depends on how long something takes."""
 
 

@@ -154,7 +154,6 @@ def test_other_dialects_messages_and_names():
     ],
     ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
 )
-@pytest.mark.untraced  # its time is measured
 def test_hostile_replies_are_read_soon(text: str):
     started = time.process_time()
     CODE.decode(Reply(text=text), ())

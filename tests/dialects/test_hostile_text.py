@@ -56,7 +56,6 @@ CPU_SECONDS = 2.0
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.untraced  # its time is measured
 def test_hostile_text_is_read_in_bounded_time(kind: str):
     text = HOSTILE[kind]
     get_dialect("native").decode(Reply(text='{"a": "b" c}'), TOOLS)  # what is imported when first used

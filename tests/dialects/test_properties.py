@@ -30,8 +30,6 @@ from treadle._dialects.text import TextDialect
 from treadle._types.messages import ToolCall
 from treadle._types.request import RawCall, Reply, ToolSchema
 
-pytestmark = pytest.mark.untraced  # thousands of cases; those that have a test of their own are traced
-
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 NASTY = st.sampled_from(
     [

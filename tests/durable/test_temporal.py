@@ -72,7 +72,6 @@ async def has_event(journal: Any, run_id: str, kind: type[Any]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.net
-@pytest.mark.timeout(900)  # only guards against a test that hangs
 def test_of_two_workers_one_is_killed_and_every_run_ends(target: str, dsn: str, workers: Workers, tmp_path: Path):
     first, _ = workers.start(), workers.start()
     effects = tmp_path / "effects"
@@ -110,7 +109,6 @@ def _deny(run_id: str, dsn: str, target: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.net
-@pytest.mark.timeout(900)
 def test_approval_message_and_cancellation_go_through_the_inbox(target: str, dsn: str, workers: Workers):
     workers.start()
 
@@ -158,7 +156,6 @@ def test_approval_message_and_cancellation_go_through_the_inbox(target: str, dsn
 
 @pytest.mark.slow
 @pytest.mark.net
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("agent", "place", "reason", "answer"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from kit import go
 
-pytestmark = [pytest.mark.slow, pytest.mark.net, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.net]
 pytest.importorskip("temporalio")
 
 from temporalio import activity  # noqa: E402

@@ -18,8 +18,6 @@ from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
 from virtual_time import go_virtual
 
-pytestmark = pytest.mark.untraced  # thousands of cases; those that have a test of their own are traced
-
 PRESETS = st.sampled_from(["default", "two_phase", "streaming", "strict", "reflective", "planned"])
 DIALECTS = st.sampled_from(["auto", "auto:json", "json", "action", "array", "schema", "brief"])
 

@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.timeout(900)  # only guards against a test that hangs
 def test_bytes_are_linear_in_steps_and_a_hundred_runs_share_a_file():
     script = ROOT / "benchmarks" / "journal_figures.py"
     process = subprocess.run([sys.executable, script], capture_output=True, text=True)

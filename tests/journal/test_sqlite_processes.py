@@ -21,7 +21,6 @@ from treadle._types.events import Noted
 
 from .logs import done, log
 
-pytestmark = pytest.mark.timeout(900)  # only guards against a test that hangs
 SOURCE = str(Path(treadle.__file__).parent.parent)
 
 

@@ -22,7 +22,6 @@ from treadle._types.events import Noted, PhaseChanged, ToolDone, ToolsChanged
 from treadle._types.messages import text_of
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.timeout(600)
 TESTS = Path(__file__).resolve().parent.parent
 SERVER = str(TESTS / "tools" / "mcp" / "server.py")
 SAMPLE = TESTS / "data" / "config" / "research.json"

@@ -57,13 +57,11 @@ def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_users_program_is_typed(errors: Errors):
     assert errors[PROGRAM.name] == {}
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_mistakes_are_found_and_nothing_else(errors: Errors):
     """Without `py.typed`, or with `Any` where a type could be, the marked lines would pass."""
     lines = (HERE / MISTAKES).read_text("utf-8").splitlines()

@@ -114,7 +114,6 @@ def test_a_redactor_does_not_tell_its_secrets():
     assert "hunter2" not in repr(redactor)
 
 
-@pytest.mark.untraced  # its time is measured
 @pytest.mark.parametrize(
     "piece", ["-----BEGIN PRIVATE KEY-----", "sk-", "Bearer ", "ghp_" + "a" * 29, "AKIA" + "A" * 15, "xoxb-1"]
 )

@@ -109,7 +109,6 @@ def test_long_text_that_looks_like_the_beginning_of_a_key_is_shown_in_the_end():
     assert stream.feed(text) == text
 
 
-@pytest.mark.untraced  # its time is measured
 @pytest.mark.parametrize("piece", ["sk-", "eyJ", "-----BEGIN PRIVATE KEY-----", "Bearer ", "-----BEGIN ", "hunter2"])
 def test_the_time_for_hostile_text_is_linear(piece: str):
     def seconds(length: int) -> float:

@@ -19,7 +19,7 @@ from server.serving import Gate, PacedModel, relaxed, serving
 from treadle import Agent
 from waiting import GUARD_SECONDS, eventually
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 CONF = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 TOKEN = "a-token-of-some-length"

@@ -28,7 +28,6 @@ def lines(file: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_clients_of_all_protocols_go_on_at_the_other_server(dsn: str, tmp_path: Path, how: signal.Signals):
     """One of two is killed while it streams. Each client sends its request again to the other, at once: no run is lost,
@@ -53,7 +52,6 @@ def test_clients_of_all_protocols_go_on_at_the_other_server(dsn: str, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_one_request_at_two_servers_at_once(dsn: str, tmp_path: Path):
     """With a key it is one run; without, two clients ask the same and each has its own."""
     servers = [Process(WORKER, dsn, str(tmp_path), "treadle_twice") for _ in range(2)]
@@ -97,7 +95,6 @@ class Follower(threading.Thread):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_one_of_two_servers_is_killed_under_load(dsn: str):
     first, second = Process(PROGRAM, dsn), Process(PROGRAM, dsn)
     try:

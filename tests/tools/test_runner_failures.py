@@ -140,7 +140,6 @@ def nested(depth: int) -> list[Any]:
     ],
 )
 @pytest.mark.parametrize("policy", ["reject", "prune", "schema"])
-@pytest.mark.untraced  # its time is measured
 def test_hostile_arguments_are_answered_briefly_and_soon(call: Call, args: dict[str, Any], policy: str) -> None:
     started = time.process_time()
     outcome = call(add, args, unknown_args=policy)

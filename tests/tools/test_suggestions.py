@@ -45,7 +45,6 @@ def test_it_never_fails_and_only_quotes_the_message(args: dict[str, str], messag
     assert hint == "" or hint.split(' = "')[1].split('"')[0] in message
 
 
-@pytest.mark.untraced  # its time is measured
 def test_many_long_values_do_not_hold_up_the_loop():
     offered = ", ".join("abcdefghij" * 7 + str(number) for number in range(60))
     args = {f"a{number}": "abcdefghij" * 8 for number in range(500)}

@@ -141,7 +141,6 @@ def test_wrapping_refuses_what_makes_no_sense() -> None:
         kit.prefixed("x" * 60)
 
 
-@pytest.mark.untraced  # its time is measured
 def test_nearest_names() -> None:
     kit = Toolkit([read_file, write_file, plain])
     assert kit.nearest("ReadFile")[0] == "read_file"
@@ -151,7 +150,6 @@ def test_nearest_names() -> None:
     assert time.process_time() - started < 0.5  # milliseconds; comparing the whole name would take minutes
 
 
-@pytest.mark.untraced  # its time is measured
 def test_a_toolkit_of_ready_tools_takes_microseconds() -> None:
     tools = [raw(), read_file]
     Toolkit(tools)

@@ -13,8 +13,6 @@ from strategies import values_of
 from treadle._types.event_base import EventBase
 from treadle._types.events import Event, decode_event, encode_event
 
-pytestmark = pytest.mark.untraced  # thousands of cases; those that have a test of their own are traced
-
 EVENTS: list[Any] = list(get_args(Event))
 
 

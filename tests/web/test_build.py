@@ -7,12 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from .conftest import ROOT
 
 
-@pytest.mark.timeout(300)
 def test_several_processes_that_need_the_page_build_it_once(tmp_path: Path):
     """Each ran `npm ci`, which took away the compiler under the others."""
     shutil.copytree(ROOT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("node_modules"))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -137,3 +138,14 @@ def test_while_the_program_shuts_down_the_exit_code_stays(home: Path):
     done = treadle(home, "run", "q", "-m", script(home, "the answer"), "-t", "late:late")
     assert (done.code, done.out) == (0, "the answer\n")
     assert "Traceback" not in done.err
+
+
+def test_ctrl_c_while_the_loop_waits_for_nothing_else():
+    """The signal is delivered to another thread, so that the system call of the event loop is not interrupted."""
+
+    async def wait_forever() -> None:
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        run_async(wait_forever())

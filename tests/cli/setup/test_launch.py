@@ -89,7 +89,6 @@ def executed(run: Any) -> list[str]:
     return [r["event"]["name"] for r in records if r["event"]["type"] == "tool_done" and r["event"].get("executed", 1)]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("ask", ["all", "custom_tool"])
 def test_ask_covers_the_tools_of_mcp_servers(home: Path, inside: Callable[..., Any], ask: str):
     model = script(home, call("custom_tool", text="abc"), "done")

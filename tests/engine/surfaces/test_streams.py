@@ -290,7 +290,6 @@ def test_the_answer_of_a_plan_is_shown_once():
     assert "".join(agent.text("q")) == "All told."
 
 
-@pytest.mark.untraced
 def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():
     """In process: in the same step of the event loop, so that it cannot depend on how busy the machine is; and the
     work for it, in CPU time, is far below a millisecond."""

@@ -11,7 +11,6 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "dag_kill.py"
 pytestmark = [
-    pytest.mark.timeout(900),  # only guards against a test that hangs
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the script forks the processes it kills"),
 ]
 

@@ -15,7 +15,7 @@ from tools.mcp.conftest import modules as modules  # the programs from npm
 from tools.mcp.test_conformance import SOURCE, suite
 
 pytest.importorskip("mcp")
-pytestmark = [pytest.mark.net, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.net]
 SCENARIOS = 32
 
 

@@ -56,7 +56,6 @@ def fails(data: bytes) -> bool:
         return True
 
 
-@pytest.mark.untraced
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**9), byte=st.integers(0, 255))
 def test_any_changed_byte_is_found(data: bytes, at: int, byte: int):

@@ -50,7 +50,6 @@ def test_nothing_of_the_code_is_a_tag_or_lost(name: str):
     assert len(re.sub(r"<[^>]*>", "", html)) > len(code)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", ["py", "ts", "c", "sh", "sql", "json", "yaml", "html", "css", "rb", "php"])
 @pytest.mark.parametrize(
     "unit", ["\n", " ", "-", "a", "a-", '"', "'", "/*", "\\", "[", "<!--", "#", "0", "- ", "a:", '""" ', "${"]

@@ -68,7 +68,6 @@ def test_everything_is_escaped(source: str):
     assert not re.search(r"<b>|<<|>\"<", html), html
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("unit", ["{", "x^", r"\hat", r"\mathrm{", r"\left(", r"\begin{pmatrix}", "1", "'", r"\frac"])
 def test_it_takes_no_time(unit: str):
     before = time.process_time()

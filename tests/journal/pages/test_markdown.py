@@ -107,7 +107,6 @@ def test_nothing_of_the_text_is_a_tag(nasty: str):
     assert not re.search(r'<[^>]*"\s*on\w+=', html), html
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     "unit",
     [

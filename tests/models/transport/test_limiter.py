@@ -113,7 +113,6 @@ def test_a_back_off_is_bounded():
     assert limiter._closed_until <= time.monotonic() + MAX_BACK_OFF
 
 
-@pytest.mark.untraced  # its time is measured
 def test_idle_it_costs_about_as_much_as_a_lock():
     async def cost(guard: Any) -> float:
         start = time.process_time()

@@ -52,7 +52,6 @@ def _agent() -> Agent:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("needs_token", [pytest.param(False, marks=pytest.mark.long), True], ids=["open", "tokens"])
 @pytest.mark.parametrize("phases", ["examples,fuzzing", pytest.param("coverage", marks=pytest.mark.long)])
 def test_schemathesis_finds_nothing(needs_token: bool, phases: str, tmp_path: Path):

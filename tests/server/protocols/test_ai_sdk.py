@@ -23,7 +23,7 @@ PACKAGES = ("ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90", "openai@7.53.0", "
 TOKEN = "a-token-of-some-length"
 ANSWER = "Two and three make five, as far as anybody knows."
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

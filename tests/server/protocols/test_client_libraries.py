@@ -25,7 +25,7 @@ PROGRAMS = Path(__file__).parent / "clients"
 FOLDER = Path(os.environ.get("TREADLE_CLIENTS") or Path.home() / ".cache" / "treadle-clients")
 TOKEN = "a-token-of-some-length"
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 Program = Callable[..., Any]
 

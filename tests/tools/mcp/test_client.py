@@ -28,7 +28,6 @@ from treadle._types.errors import ConfigError, ToolError
 from treadle._types.messages import ImagePart, TextPart, ToolCall
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.timeout(600)
 PATIENT = 120.0
 """Seconds for starting a server: on a busy machine its imports alone take long."""
 SERVER = str(Path(__file__).with_name("server.py"))

@@ -13,7 +13,7 @@ import pytest
 from node_programs import node_and_npm
 
 pytest.importorskip("mcp")
-pytestmark = [pytest.mark.net, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.net]
 SOURCE = str(Path(__file__).resolve().parents[3] / "src")
 CORE = ("tools_call", "auth/scope-step-up")
 """Run in every test run that may start servers."""

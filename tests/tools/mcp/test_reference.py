@@ -16,7 +16,7 @@ from treadle._tools.mcp.client import McpConnection
 from treadle._types.messages import ImagePart, Message
 
 pytest.importorskip("mcp")
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 
 def server(modules: Path, name: str, *args: str, **options: Any) -> McpConnection:

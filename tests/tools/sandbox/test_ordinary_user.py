@@ -19,7 +19,6 @@ FILES = [
 
 if is_root():  # otherwise the tests in the other files are these tests, and there is nothing to add
 
-    @pytest.mark.timeout(900)
     @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
     def test_as_an_ordinary_user(path: Path):
         tests = ["-m", "pytest", str(path), "-p", "no:cacheprovider", "-p", "no:xdist"]

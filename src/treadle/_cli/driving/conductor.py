@@ -58,8 +58,8 @@ class Conductor:
         run.subscribe(display.feed)
         if say and run.state.finished is None:
             run.send(say)
-        with StopWork(self._clean_up) as interrupt:
-            interrupt.cancel_by(asyncio.get_running_loop(), self._stop)
+        loop = asyncio.get_running_loop()
+        with StopWork(self._clean_up) as interrupt, interrupt.cancel_by(loop, self._stop):
             try:
                 if self.talk:
                     self._listen(raw=display.live)

@@ -136,6 +136,32 @@ class HoldBack(_Handler):
         self._pending = True
 
 
+@contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Have every signal wake the loop.
+
+    Python runs its handlers between two instructions. A signal that arrives just before the loop begins to wait, or in
+    another thread, would otherwise be handled with the next event, which may never come while a question is open.
+    """
+    if os.name == "nt" or threading.current_thread() is not threading.main_thread():  # Windows' loop does this itself
+        yield
+        return
+    import socket
+
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    writer.setblocking(False)
+    previous = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    loop.add_reader(reader, reader.recv, 4096)
+    try:
+        yield
+    finally:
+        loop.remove_reader(reader)
+        signal.set_wakeup_fd(previous)
+        reader.close()
+        writer.close()
+
+
 class StopWork(_Handler):
     """The first Ctrl-C stops the work named by `cancel_by`; the second ends the process, after `clean_up`."""
 
@@ -145,11 +171,14 @@ class StopWork(_Handler):
         self._cancel: Callable[[], object] | None = None
         self.count = 0
 
-    def cancel_by(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], object]) -> None:
-        """`cancel` is called on the event loop, at once if Ctrl-C came before."""
+    @contextmanager
+    def cancel_by(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], object]) -> Generator[None]:
+        """Within this block, call `cancel` on the running event loop; at once if Ctrl-C came before."""
         self._loop, self._cancel = loop, cancel
         if self.count:
             cancel()
+        with _woken_by_signals(loop):
+            yield
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
@@ -169,8 +198,8 @@ def run_async(work: Coroutine[Any, Any, T], runner: asyncio.Runner | None = None
 
     async def interruptible() -> T:
         task = asyncio.ensure_future(work)
-        interrupt.cancel_by(asyncio.get_running_loop(), task.cancel)
-        return await task
+        with interrupt.cancel_by(asyncio.get_running_loop(), task.cancel):
+            return await task
 
     with StopWork() as interrupt:
         used = runner or asyncio.Runner()

@@ -6,8 +6,6 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from kit import call
 from server.serving import ANN, BOB, TOKENS, Gate, has_results, serving
 from treadle import Agent, ScriptedModel, tool, verify_proof
@@ -91,7 +89,6 @@ def long_run(run: str, results: int, sentences: int, answer: str) -> list[ev.Rec
     return [ev.Record(run, seq, float(seq), event) for seq, event in enumerate(events)]
 
 
-@pytest.mark.untraced
 def test_a_run_of_five_thousand_messages_is_bounded_and_others_are_answered_meanwhile():
     journal = MemoryJournal()
     answer = " ".join(f"Lorem ipsum dolor amet sit elit sed tempor {n}." for n in range(600))

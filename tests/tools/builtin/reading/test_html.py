@@ -105,7 +105,6 @@ def test_a_page_that_is_all_navigation_is_still_read():
         "</p><b>",
     ],
 )
-@pytest.mark.untraced  # its time is measured
 def test_broken_markup_takes_bounded_time(unit: str):
     started = time.process_time()
     page = read_html(unit * (100_000 // len(unit)) + "the end", "http://x/")

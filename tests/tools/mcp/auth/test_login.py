@@ -25,8 +25,6 @@ pytest.importorskip("mcp")
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.flow import open_flow
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture
 def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
