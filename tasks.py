@@ -7,7 +7,7 @@ Each makes its own virtual environment under `.venv/` first. `test --fast` takes
 part. Other tasks: check (style and types), page (build the web page), docs (build the documentation), pictures (make
 its pictures again), bench (measure the overhead), prove (the proofs of the README: crash, plan, size), measure (any
 script of benchmarks/), peers (other engines beside ours), reference (write the generated pages again), wheel (build
-the package), lock (write the lock files again).
+the package), lock (write the lock files again), lab (any program of lab/), lab-test (the tests of lab/).
 """
 
 from __future__ import annotations
@@ -180,12 +180,21 @@ def measurements() -> dict[str, str]:
     """The programs under benchmarks/ by name, with the first line of what each says about itself."""
     folder = ROOT / "benchmarks"
     found: dict[str, str] = {}
-    studies = [folder / "local_study" / f"{name}.py" for name in ("leaderboard", "study")]
-    for path in sorted([*folder.glob("*.py"), *studies]):
+    for path in sorted(folder.glob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         if "__main__" in path.read_text("utf-8") and (text := ast.get_docstring(tree)):
-            found[path.relative_to(folder).with_suffix("").as_posix()] = text.partition("\n")[0]
+            found[path.stem] = text.partition("\n")[0]
     return found
+
+
+def lab(arguments: list[str]) -> int:
+    """Run a program of lab/ in the environment of the tests: `lab study.study report`, `lab training.build FILE`."""
+    return call(environment("test"), "-m", *arguments, PYTHONPATH=str(ROOT / "lab"))
+
+
+def lab_test(arguments: list[str]) -> int:
+    """Run the tests of lab/."""
+    return call(environment("test"), "-m", "pytest", "-n", cores(), *(arguments or ["lab/tests"]))
 
 
 def reference(arguments: list[str]) -> int:
@@ -245,6 +254,8 @@ TASKS = {
     "bench": bench,
     "prove": prove,
     "measure": measure,
+    "lab": lab,
+    "lab-test": lab_test,
     "reference": reference,
     "peers": peers,
     "wheel": wheel,

@@ -6,8 +6,6 @@ import argparse
 import importlib.util
 import re
 import shlex
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +16,7 @@ from treadle._cli.command_table import COMMANDS, build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "training/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 OURS = (
@@ -27,7 +25,6 @@ OURS = (
     "python3 benchmarks/",
     "python benchmarks/",
     "python scripts/",
-    "python -m training",
 )
 BLOCK = re.compile(r"^ *```(?:sh|console|bash)[^\n]*\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`")
@@ -126,29 +123,18 @@ def test_a_task_exists(command: str):
         assert arguments[0] in tasks().measurements()
         options = [word for word in arguments[1:] if word.startswith("--")]
         assert [option for option in options if f'"{option.partition("=")[0]}"' not in source] == []
+    elif name == "lab":
+        assert (ROOT / "lab" / arguments[0].replace(".", "/")).with_suffix(".py").exists()
 
 
 @pytest.mark.parametrize(
     "command", [command for command in ALL if command.startswith("python") and "tasks.py" not in command]
 )
 def test_a_script_of_ours_is_there(command: str):
-    _, script, *rest = words_of(command)
-    path = ROOT / (rest[0].replace(".", "/") if script == "-m" else script)
-    assert path.exists() or path.with_suffix(".py").exists() or (path / "__main__.py").exists()
-    path = path.with_suffix(".py")
+    path = ROOT / words_of(command)[1]
+    assert path.exists()
     if path.parent.name == "benchmarks":
         assert "environment(" in path.read_text("utf-8"), "it needs an environment: python3 tasks.py measure NAME"
-
-
-@pytest.mark.parametrize(
-    "command", sorted({" ".join(c.split()[3:5]) for c in ALL if c.startswith("python3 tasks.py measure local_study")})
-)
-def test_the_command_of_the_study_starts(command: str):
-    name, part = command.split()
-    program = [sys.executable, f"benchmarks/{name}.py", part, "--help"]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "--split" in done.stdout
 
 
 def test_measure_says_which_there_are_and_runs_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -156,7 +142,7 @@ def test_measure_says_which_there_are_and_runs_one(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tasks(), "environment", lambda which: f"python of {which}")
     monkeypatch.setattr(tasks(), "call", lambda *command: called.append(command) or 0)
     assert tasks().measure([]) == 0
-    assert "local_study/study" in capsys.readouterr().err
+    assert "recall" in capsys.readouterr().err
     assert tasks().measure(["nothing"]) == 2
     assert "there is no measurement 'nothing'" in capsys.readouterr().err
     assert tasks().measure(["recall", "--case", "known"]) == 0

@@ -30,7 +30,7 @@ def everything() -> str:
 
 
 def test_the_form_that_adapters_have_learnt():
-    """When this fails, the adapters have to be trained again (`training/README.md`), and `ADAPTER_FORMAT` says so."""
+    """When this fails, the adapters have to be trained again (`lab/README.md`), and `ADAPTER_FORMAT` says so."""
     assert hashlib.sha256(everything().encode()).hexdigest()[:8] == ADAPTER_FORMAT, everything()
 
 

@@ -1,6 +1,6 @@
 """`compact`: `direct` for a model that was trained on it: the same objects, with hardly a word of explanation.
 
-An adapter (`training/`) has learnt the format and when to call, so rules and examples are left out: a prompt of a
+An adapter (`lab/README.md`) has learnt the format and when to call, so rules and examples are left out: a prompt of a
 hundred tokens in place of seven hundred, which a slow machine has to read before it can begin. Every change of what
 this dialect writes makes the adapters useless: `tests/dialects/test_compact.py` holds it. What needs no tool is not
 answered here: the model without its adapter does that, with all that it knows, in a request without tools.

@@ -1,4 +1,4 @@
-"""Good runs as pairs of request and reply, in the form that adapters for small models are trained on (`training/`).
+"""Good runs as pairs of request and reply, in the form that adapters for small models are trained on.
 
 Whichever model and dialect made a run, its steps are written as the dialect `compact` writes them: what a large model
 did well, a small one can learn.

@@ -355,7 +355,7 @@ def test_an_answer_from_a_record_is_asked_for_with_the_record_named_as_data():
 
 
 def test_own_words_without_results_are_asked_for_as_adapters_know_it():
-    """`training/render.py` has a copy of it."""
+    """The rendering of training data in `lab/` has a copy of it."""
     model = ScriptedModel([NO_TOOL, "Paris."], profile=Profile(grammar=True))
     go(Agent(model, [add], dialect="compact").run("Capital of France?"))
     said = SystemMessage("You are a helpful assistant. Answer briefly.")
