@@ -4,14 +4,14 @@
 #     docker run -p 8460:8460 -e TREADLE_TOKEN=a-long-random-token -v treadle:/data treadle
 #
 # Another model: add `--model openai:gpt-5-mini` and `-e OPENAI_API_KEY`. An image for such models alone is 28 MB smaller
-# without the adapters for local ones: docker build --build-arg TREADLE_WITHOUT_ADAPTERS=1 -t treadle .
+# without the adapters for local ones: docker build --build-arg ADAPTERS= -t treadle .
 
 FROM python:3.13-slim AS build
-ARG TREADLE_WITHOUT_ADAPTERS=0
+ARG ADAPTERS=./packages/treadle-adapters
 COPY . /src
 WORKDIR /src
 # The page is built with the package; Node comes as a build requirement (hatch_build.py).
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . $ADAPTERS
 RUN python -m venv --without-pip /opt/treadle \
     && pip --python /opt/treadle/bin/python install --no-cache-dir --no-compile --require-hashes -r requirements/serve.lock \
     && pip --python /opt/treadle/bin/python install --no-cache-dir --no-compile --no-deps /wheels/*.whl \

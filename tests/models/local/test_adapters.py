@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
+import importlib.util
 import random
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,10 @@ from kit import go
 from models.local.local_kit import GUARD, SMALL, need_model, shared
 from models.local.test_gguf import number, string, text
 from treadle import ConfigError, ModelError
+from treadle._cli.setup.launch import print_choice
 from treadle._dialects.registry import choose_dialect
-from treadle._models.local.adapters import TAUGHT, read_adapter, unpacked
+from treadle._models.catalog.default import Choice
+from treadle._models.local.adapters import PACKAGE, TAUGHT, missing_adapter, read_adapter, unpacked
 from treadle._models.local.model import LocalModel
 from treadle._types.messages import UserMessage
 from treadle._types.profile import ADAPTER_FORMAT
@@ -49,10 +53,10 @@ def write_adapter(path: Path, *, form: str = ADAPTER_FORMAT, kind: str = "lora",
 
 
 @pytest.mark.parametrize("model", TAUGHT)
-def test_the_adapters_of_the_package_were_trained_on_what_this_version_writes(
+def test_the_adapters_were_trained_on_what_this_version_writes(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Fails when the prompts of `compact` change: then the adapters have to be trained again (training/README.md)."""
+    """Fails when the prompts of `compact` change: then the adapters have to be trained again (lab/README.md)."""
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     path = unpacked(TAUGHT[model])
     assert TAUGHT[model].name.startswith(read_adapter(path).name)  # refuses one of another form
@@ -62,7 +66,7 @@ def test_the_adapters_of_the_package_were_trained_on_what_this_version_writes(
     assert [file.name for file in (tmp_path / "adapters").iterdir()] == [Path(path).name]
 
 
-def test_an_adapter_of_the_package_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_adapter_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     (adapter, *_) = TAUGHT.values()
     with pytest.raises(ModelError, match="its contents have changed"):
@@ -78,15 +82,44 @@ def test_a_model_of_the_catalogue_has_its_adapter_unless_it_is_switched_off():
     assert choose_dialect("auto", without.profile).name != "compact"
 
 
-def test_a_model_goes_without_an_adapter_that_the_package_was_built_without(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take `treadle-adapters` from the path, as if it had not been installed."""
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not Path(entry, PACKAGE).is_dir()])
+    monkeypatch.delitem(sys.modules, PACKAGE, raising=False)
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_without_the_distribution_a_model_works_and_one_line_says_how_to_install_it(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    gone = msgspec.structs.replace(TAUGHT["qwen2.5-coder-1.5b"], name="treadle-not-here")
-    monkeypatch.setitem(TAUGHT, "qwen2.5-coder-1.5b", gone)
-    assert LocalModel("qwen2.5-coder-1.5b").profile.adapter == ""
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert "without its adapter" in line
-    assert "TREADLE_WITHOUT_ADAPTERS" in line
+    assert importlib.util.find_spec(PACKAGE) is None
+    for _ in range(2):
+        model = LocalModel("qwen2.5-coder-1.5b")
+        assert model.profile.adapter == ""
+        assert choose_dialect("auto", model.profile).name == "direct"
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert "qwen2.5-coder-1.5b runs without its adapter" in line
+        assert line.endswith("pip install ./packages/treadle-adapters")
+        caplog.clear()
+    LocalModel("qwen2.5-coder-1.5b", adapter=False)
+    LocalModel(SMALL)
+    assert not caplog.records
+
+    monkeypatch.setenv("COLUMNS", "300")  # the program, which shows no log, says it beside the name of the model
+    print_choice(Choice("local:qwen2.5-coder-1.5b", "named with --model"))
+    assert capsys.readouterr().err.splitlines() == ["model: local:qwen2.5-coder-1.5b (named with --model)", line]
+    for spec in (f"local:{SMALL}", "openai:qwen2.5-coder-1.5b"):
+        assert Choice(spec, "named with --model").missing == ""
+
+
+def test_a_distribution_of_another_version_without_the_adapter_is_like_none(monkeypatch: pytest.MonkeyPatch):
+    assert missing_adapter("qwen2.5-coder-1.5b") == ""
+    other = msgspec.structs.replace(TAUGHT["qwen2.5-coder-1.5b"], name="treadle-1.5b-11")
+    monkeypatch.setitem(TAUGHT, "qwen2.5-coder-1.5b", other)
+    assert "treadle-adapters" in missing_adapter("qwen2.5-coder-1.5b")
+    with pytest.raises(ModelError, match="its file is gone"):
+        unpacked(msgspec.structs.replace(other, sha256="0" * 64))
 
 
 def test_an_adapter_has_a_name(tmp_path: Path):

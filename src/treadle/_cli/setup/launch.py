@@ -344,6 +344,8 @@ def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: 
         return
     if choice is not None and choice.small and _first_time("small_model"):
         lines.append(BIGGER)
+    if choice is not None and choice.missing:
+        lines.append(choice.missing)
     notice.clear()
     for line in lines:
         print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)

@@ -49,6 +49,16 @@ class Choice(Struct, frozen=True):
     small: bool = False
     """It is a small one on this machine, because there was nothing else."""
 
+    @property
+    def missing(self) -> str:
+        """One line about what a model on this machine would do better with and is not installed; else empty."""
+        provider, _, name = self.spec.partition(":")
+        if provider != "local":
+            return ""
+        from treadle._models.local.adapters import missing_adapter  # for these models only
+
+        return missing_adapter(name.lower())
+
 
 def choose(flag: str | None = None, config: str | None = None) -> Choice:
     """The name of the model to use. `flag` was given on the command line, `config` in a file."""

@@ -1,7 +1,7 @@
-"""Adapters: what a small model was taught about using tools, as a GGUF file beside its weights (see `training/`).
+"""Adapters: what a small model was taught about using tools, as a GGUF file beside its weights (see `lab/README.md`).
 
-Some come with the package, compressed; they are unpacked into the user's cache when their model is loaded. A package
-that is built with TREADLE_WITHOUT_ADAPTERS=1 is 28 MB smaller and has none.
+Those for the models of the catalogue are data files of a distribution of their own, `treadle-adapters`: it is optional.
+They are unpacked into the user's cache when their model is loaded.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ logger = get_logger(__name__)
 class Adapter(Struct, frozen=True):
     name: str
     path: str = ""
-    """The file; empty for one of the package that has not been unpacked."""
+    """The file; empty for one of `treadle-adapters` that has not been unpacked."""
     sha256: str = ""
-    """Of the unpacked file, for one of the package."""
+    """Of the unpacked file, for one of `treadle-adapters`."""
     earlier: tuple[str, ...] = ()
     """Names of those before it that were trained on the same form of prompts: a server may still have one."""
 
@@ -47,31 +47,41 @@ TAUGHT = {
         earlier=("treadle-1.5b-3", "treadle-1.5b-8", "treadle-1.5b-9"),
     ),
 }
-"""The adapters of the package, by the model of the catalogue that each was trained for."""
+"""The adapters of `treadle-adapters`, by the model of the catalogue that each was trained for."""
+PACKAGE = "treadle_adapters"
+INSTALL = "pip install ./packages/treadle-adapters"
 
 
 def adapter_for(model: str, given: str | os.PathLike[str] | bool | None) -> Adapter | None:
-    """The adapter to use with a model: the one in a file, the package's own (`True`), or none."""
-    if given is True:
-        known = TAUGHT.get(model)
-        if known is not None and not _packed(known).is_file():
-            logger.warning(
-                "%s is used without its adapter, which this install of treadle was built without "
-                "(TREADLE_WITHOUT_ADAPTERS): it is worse at calling tools", model,
-            )  # fmt: skip
-            return None
-        return known
-    return read_adapter(given) if given else None
+    """Return the adapter to use with a model: the one in a file, the one made for it (`True`), or none."""
+    if given is not True:
+        return read_adapter(given) if given else None
+    if notice := missing_adapter(model):
+        logger.warning(notice)
+        return None
+    return TAUGHT.get(model)
+
+
+def missing_adapter(model: str) -> str:
+    """Say in one line that the adapter made for a model is not installed, and how to install it; else empty."""
+    adapter = TAUGHT.get(model)
+    if adapter is None or _packed(adapter) is not None:
+        return ""
+    return f"{model} runs without its adapter and is worse at calling tools; in a clone of Treadle: {INSTALL}"
 
 
 def unpacked(adapter: Adapter | None) -> str:
-    """The path of an adapter's file; empty for none. One of the package is written to the cache first: it blocks."""
+    """Return the path of an adapter's file; empty for none. One of `treadle-adapters` is first written to the cache,
+    which blocks."""
     if adapter is None or not adapter.sha256:
         return adapter.path if adapter else ""
     path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
     if not _is_whole(path, adapter):
+        packed = _packed(adapter)
+        if packed is None:
+            raise _damaged(adapter, "its file is gone")
         try:
-            content = lzma.decompress(_packed(adapter).read_bytes())
+            content = lzma.decompress(packed.read_bytes())
         except (OSError, lzma.LZMAError) as error:
             raise _damaged(adapter, str(error)) from None
         if hashlib.sha256(content).hexdigest() != adapter.sha256:
@@ -83,9 +93,13 @@ def unpacked(adapter: Adapter | None) -> str:
     return str(path)
 
 
-def _packed(adapter: Adapter) -> Traversable:
-    """Its file in the package."""
-    return files("treadle._models.local") / "taught" / f"{adapter.name}.gguf.xz"
+def _packed(adapter: Adapter) -> Traversable | None:
+    """Return its compressed file, or None where `treadle-adapters` is not installed or is of another version."""
+    try:
+        file = files(PACKAGE) / f"{adapter.name}.gguf.xz"
+    except ModuleNotFoundError:
+        return None
+    return file if file.is_file() else None
 
 
 def _is_whole(path: Path, adapter: Adapter) -> bool:
@@ -94,7 +108,7 @@ def _is_whole(path: Path, adapter: Adapter) -> bool:
 
 def _damaged(adapter: Adapter, why: str) -> ModelError:
     return ModelError(
-        f"the adapter {adapter.name} of this package cannot be unpacked ({why}): install treadle again, "
+        f"the adapter {adapter.name} cannot be unpacked ({why}): install treadle-adapters again, "
         "or do without it: adapter=False",
         provider="local",
     )
@@ -112,6 +126,6 @@ def read_adapter(given: str | os.PathLike[str]) -> Adapter:
     if texts.get("treadle.format") != ADAPTER_FORMAT:
         raise ConfigError(
             f"the adapter {path} was trained on another form of prompts ({texts.get('treadle.format') or 'not said'}; "
-            f"this version writes {ADAPTER_FORMAT}): train it again, see training/README.md, or use adapter=False"
+            f"this version writes {ADAPTER_FORMAT}): train it again, see lab/README.md, or use adapter=False"
         )
     return Adapter(texts.get("general.name") or path.stem, str(path.resolve()))

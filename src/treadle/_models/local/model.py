@@ -42,7 +42,7 @@ class LocalModel(Closing):
     same time (each takes memory for a whole window). `isolated` puts the model into a process of its own: no other
     Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
     makes native tool calls, set `abilities={"tool_call": True}`. `adapter` is what the model was taught about using
-    tools (`training/`): the package's own for this model if it has one (True), a GGUF file, or none (False). Answers
+    tools: the one of `treadle-adapters` for this model if there is one (True), a GGUF file, or none (False). Answers
     that need no tool still come from the model without it. With `keep_prompts` evaluated system prompts are kept in the
     cache folder: the next process does not read them again.
     """
