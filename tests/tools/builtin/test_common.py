@@ -10,9 +10,7 @@ from aiohttp import web
 
 from tools.builtin.loopback import ask, use
 from treadle._tools.base import Tool
-from treadle._tools.builtin.web.baidu import baidu
-from treadle._tools.builtin.web.google import google
-from treadle._tools.builtin.web.tavily import tavily
+from treadle._tools.builtin.web.search import baidu, google, tavily
 from treadle._types.errors import ToolError
 
 KEY = "secret-key-4711"

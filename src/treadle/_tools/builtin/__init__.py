@@ -32,24 +32,15 @@ BUILTINS = {
 """A one-line description of each built-in, by name."""
 
 _MODULES = {
-    "arxiv": "web.arxiv",
-    "baidu": "web.baidu",
+    **dict.fromkeys(("baidu", "google", "tavily"), "web.search"),
     "calculator": "calculator",
     "code_exec": "code_exec",
     "datetime": "clock",
-    "duckduckgo": "web.duckduckgo",
     "files": "files",
-    "google": "web.google",
-    "http_fetch": "web.http_fetch",
-    "pubmed": "web.pubmed",
-    "qweather": "web.qweather",
     "retrieval": "knowledge.retrieval",
     "sql": "sql.tool",
-    "tavily": "web.tavily",
-    "wikipedia": "web.wikipedia",
-    "yahoo_finance": "web.yahoo_finance",
 }
-"""The module, below this package, with the factory of each built-in."""
+"""The module, below this package, with the factory of a built-in; that of any other is in `web`, under its name."""
 
 
 DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False, "hidden": False}}
@@ -58,7 +49,7 @@ DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write
 
 def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:
     """The function that makes the built-in tool `name`."""
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, f'web.{name}')}"), name)
 
 
 def builtin(name: str, **params: Any) -> Tool | list[Tool]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from decimal import DecimalException, DivisionByZero, InvalidOperation, localcontext
 from fractions import Fraction
+from typing import Annotated
+
+from msgspec import Meta
 
 from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin import numbers
-from treadle._tools.builtin.common import object_schema
 from treadle._tools.builtin.numbers import Number
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 MAX_LENGTH = 1_000
@@ -33,35 +36,22 @@ _TOKEN = re.compile(
 )
 
 
+_Expression = Annotated[str, Meta(min_length=1, max_length=MAX_LENGTH, description="e.g. (2 + 3) * sqrt(16) / 4")]
+
+
 @bounded
 def calculator(*, timeout: Seconds = 5.0) -> Tool:
     """Works out an expression; the result is the number as text."""
-    return Tool(
-        name="calculator",
-        # Short: every token is read before a small model can begin. An unknown name is answered with all there are.
-        description=(
-            "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or "
-            "percent as in '15% of 80' and '200 + 10%'), n!. Also pi, e, the usual functions: sqrt, round, min, max, "
-            "mean, log (base 10), ln, sin (radians), gcd ..."
-        ),
-        parameters=object_schema(
-            {
-                "expression": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_LENGTH,
-                    "description": "e.g. (2 + 3) * sqrt(16) / 4",
-                }
-            },
-            ("expression",),
-        ),
-        execute=calculate,
-        timeout=timeout,
-        effect="pure",
+    # Short: every token is read before a small model can begin. An unknown name is answered with all there are.
+    description = (
+        "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or "
+        "percent as in '15% of 80' and '200 + 10%'), n!. Also pi, e, the usual functions: sqrt, round, min, max, "
+        "mean, log (base 10), ln, sin (radians), gcd ..."
     )
+    return tool(calculate, name="calculator", description=description, timeout=timeout, effect="pure")
 
 
-def calculate(expression: str) -> str:
+def calculate(expression: _Expression) -> str:
     """The value of an expression in decimal, without binary rounding errors; a `ToolError` says what is wrong."""
     if len(expression) > MAX_LENGTH:
         raise ToolError(f"the expression is longer than {MAX_LENGTH} characters: calculate it in parts")

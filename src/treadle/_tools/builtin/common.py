@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from html import unescape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.secrets import known_secrets
 from treadle._tools.builtin.http.client import GuardedClient
@@ -41,9 +41,7 @@ def object_schema(properties: Mapping[str, Mapping[str, Any]], required: tuple[s
     return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
 
 
-QUERY_SCHEMA = object_schema(
-    {"query": {"type": "string", "minLength": 1, "maxLength": 400, "description": "What to look for"}}, ("query",)
-)
+Query = Annotated[str, Meta(min_length=1, max_length=400, description="What to look for")]
 
 
 def required_setting(value: str | None, variable: str, service: str, get_it_at: str) -> str:

@@ -8,18 +8,26 @@ import os
 import time
 from contextlib import suppress
 from fnmatch import fnmatch
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
-from treadle._tools.builtin.common import clip, object_schema
+from treadle._tools.builtin.common import clip
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.workfolder import Entry, NoSuchFileError, WorkFolder, split_path
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 from treadle._types.events import Artifact
 
-_PATH = {"type": "string", "maxLength": 1_000, "description": "Path in the work folder, like notes/today.txt"}
+_Path = Annotated[str, Meta(max_length=1_000, description="Path in the work folder, like notes/today.txt")]
+_Folder = Annotated[str, Meta(max_length=1_000, description="Folder to list; empty for the work folder itself")]
+_Line = Annotated[int, Meta(ge=1, description="First line to read")]
+_Text = Annotated[str, Meta(max_length=200, description="Text to find in the files; empty finds files by name alone")]
+_Name = Annotated[str, Meta(max_length=100, description="Only files whose name fits, like *.md")]
+_Content = Annotated[str, Meta(description="The whole text to write")]
+_Append = Annotated[bool, Meta(description="Add to the end instead of replacing the file")]
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
 
@@ -59,46 +67,6 @@ class Matches(Struct, frozen=True, omit_defaults=True):
     """A limit was reached before everything was searched."""
 
 
-_LIST_SCHEMA = object_schema(
-    {"path": {**_PATH, "default": "", "description": "Folder to list; empty for the work folder itself"}}
-)
-_READ_SCHEMA = object_schema(
-    {
-        "path": _PATH,
-        "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "First line to read"},
-    },
-    ("path",),
-)
-_SEARCH_SCHEMA = object_schema(
-    {
-        "text": {
-            "type": "string",
-            "default": "",
-            "maxLength": 200,
-            "description": "Text to find in the files; empty finds files by name alone",
-        },
-        "name": {
-            "type": "string",
-            "default": "*",
-            "maxLength": 100,
-            "description": "Only files whose name fits, like *.md",
-        },
-    }
-)
-_WRITE_SCHEMA = object_schema(
-    {
-        "path": _PATH,
-        "content": {"type": "string", "description": "The whole text to write"},
-        "append": {
-            "type": "boolean",
-            "default": False,
-            "description": "Add to the end instead of replacing the file",
-        },
-    },
-    ("path", "content"),
-)
-
-
 @bounded
 def files(
     folder: str | os.PathLike[str],
@@ -115,43 +83,19 @@ def files(
     Without `hidden` what begins with a dot does not exist for the tools: keys and settings often lie in such files.
     """
     access = _FileAccess(WorkFolder(folder), hidden, max_chars, max_bytes, max_entries, timeout * 0.8)
+    folder_name = "the work folder"
     tools: list[Tool] = [
-        Tool(
-            "list_files",
-            "List the files and folders in the work folder.",
-            _LIST_SCHEMA,
-            access.list,
-            timeout,
-            "pure",
-            untrusted="the work folder",
-        ),
-        Tool(
-            "read_file",
-            "Read a text file in the work folder; long files come in parts.",
-            _READ_SCHEMA,
-            access.read,
-            timeout,
-            "pure",
-            untrusted="{path}",
-        ),
-        Tool(
-            "search_files",
-            "Find text (any case) or file names in the work folder.",
-            _SEARCH_SCHEMA,
-            access.search,
-            timeout,
-            "pure",
-            untrusted="the work folder",
-        ),
+        tool(access.list, name="list_files", timeout=timeout, effect="pure", untrusted=folder_name),
+        tool(access.read, name="read_file", timeout=timeout, effect="pure", untrusted="{path}"),
+        tool(access.search, name="search_files", timeout=timeout, effect="pure", untrusted=folder_name),
     ]
     if write:
-        description = "Write a text file in the work folder."
-        tools.append(Tool("write_file", description, _WRITE_SCHEMA, access.write, timeout, "unsafe", concurrent=False))
+        tools.append(tool(access.write, name="write_file", timeout=timeout, effect="unsafe", concurrent=False))
     return tools
 
 
 class _FileAccess:
-    """The functions of the tools, with their limits."""
+    """The functions of the tools, with their limits. The model reads their docstrings."""
 
     def __init__(
         self,
@@ -178,7 +122,8 @@ class _FileAccess:
     def _left_out(self, name: str) -> bool:
         return not self._hidden and name.startswith(".")
 
-    def list(self, path: str = "") -> Listing:
+    def list(self, path: _Folder = "") -> Listing:
+        """List the files and folders in the work folder."""
         parts = self._parts(path)
         entries = [entry for entry in self._folder.entries(parts) if not self._left_out(entry.name)]
         sizes = {entry.name: entry.size for entry in entries if entry.kind == "file"}
@@ -186,11 +131,13 @@ class _FileAccess:
         more = max(len(entries) - self._max_entries, 0)
         return Listing("/".join(parts), tuple(entries[: self._max_entries]), more, largest)
 
-    def read(self, path: str, start_line: int = 1) -> FileText | ToolResponse:
+    def read(self, path: _Path, start_line: _Line = 1) -> FileText | ToolResponse:
+        """Read a text file in the work folder; long files come in parts."""
         parts = self._parts(path)
         return part_of_file("/".join(parts), self._folder.read(parts, self._max_bytes), start_line, self._max_chars)
 
-    def write(self, path: str, content: str, append: bool = False) -> ToolResponse:
+    def write(self, path: _Path, content: _Content, append: _Append = False) -> ToolResponse:
+        """Write a text file in the work folder."""
         parts = self._parts(path)
         data = content.encode("utf-8", "surrogatepass")
         if append:
@@ -204,7 +151,8 @@ class _FileAccess:
         artifact = Artifact(name=name, content=data.decode("utf-8", "replace"), mime=mime, summary=f"{len(data)} bytes")
         return ToolResponse(observation=Written(name, len(data), created), artifacts=(artifact,))
 
-    def search(self, text: str = "", name: str = "*") -> Matches:
+    def search(self, text: _Text = "", name: _Name = "*") -> Matches:
+        """Find text (any case) or file names in the work folder."""
         folded, deadline = text.casefold(), time.monotonic() + self._max_seconds
         matches: list[Match] = []
         for parts, entry in self._folder.walk((), lambda folder: folder in _SKIPPED or self._left_out(folder)):

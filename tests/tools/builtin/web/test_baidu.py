@@ -8,7 +8,7 @@ import pytest
 
 from tools.builtin.loopback import ask
 from treadle._tools.builtin.common import Hit
-from treadle._tools.builtin.web.baidu import baidu
+from treadle._tools.builtin.web.search import baidu
 from treadle._types.errors import ToolError
 
 KEY = "secret-key-4711"

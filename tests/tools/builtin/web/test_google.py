@@ -7,7 +7,7 @@ from aiohttp import web
 
 from tools.builtin.loopback import ask
 from treadle._tools.builtin.common import Hit
-from treadle._tools.builtin.web.google import google
+from treadle._tools.builtin.web.search import google
 from treadle._types.errors import ToolError
 
 KEY = "secret-key-4711"

@@ -6,7 +6,7 @@ import json
 
 from tools.builtin.loopback import ask
 from treadle._tools.builtin.common import Hit, SearchResult
-from treadle._tools.builtin.web.tavily import tavily
+from treadle._tools.builtin.web.search import tavily
 
 KEY = "secret-key-4711"
 

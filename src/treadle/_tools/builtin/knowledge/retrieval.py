@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from treadle._models.embeddings import Embedder, embedded, embedder_named
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA
+from treadle._tools.builtin.common import Query
 from treadle._tools.builtin.knowledge.base import Chunk, Document, KnowledgeBase
+from treadle._tools.function import tool
 from treadle._types.errors import ConfigError, ToolError
 
 __all__ = ["Chunk", "Document", "Embedder", "KnowledgeBase", "Retrieved", "retrieval"]
@@ -52,7 +53,7 @@ def retrieval(
     embedder = embed
     what = f"the local knowledge base ({about})" if about else "the local knowledge base"
 
-    async def execute(query: str) -> Retrieved:
+    async def search(query: Query) -> Retrieved:
         for base in bases:
             if not base.path.exists():
                 raise ToolError(
@@ -66,21 +67,16 @@ def retrieval(
         found = [await asyncio.to_thread(base.search, query, k, vector=vector) for base in bases]
         return Retrieved(query, tuple(found[0] if len(bases) == 1 else _merged(found, k)))
 
-    setattr(execute, SEARCHED, tuple(base.path for base in bases))
-    return Tool(
-        name=name,
-        description=f"Search {what} for passages. Each has an id, its document and its place in it.",
-        parameters=QUERY_SCHEMA,
-        execute=execute,
-        timeout=timeout,
-        effect="pure",
-        untrusted="the knowledge base",
+    setattr(search, SEARCHED, tuple(base.path for base in bases))
+    description = f"Search {what} for passages. Each has an id, its document and its place in it."
+    return tool(
+        search, name=name, description=description, timeout=timeout, effect="pure", untrusted="the knowledge base"
     )
 
 
-def searched_by(tool: Tool) -> tuple[Path, ...]:
+def searched_by(searching: Tool) -> tuple[Path, ...]:
     """The knowledge bases that a tool searches."""
-    return getattr(tool.execute, SEARCHED, ())
+    return getattr(searching.execute, SEARCHED, ())
 
 
 def _merged(found: list[list[Chunk]], k: int) -> list[Chunk]:

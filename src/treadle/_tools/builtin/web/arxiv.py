@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip
+from treadle._tools.builtin.common import Query, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 _ID = re.compile(r"(?:arxiv:)?(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)", re.I)
@@ -51,7 +52,10 @@ def arxiv(
         check_status(response, "arXiv")
         return tuple(_paper(entry, max_chars) for entry in parse_xml(response.body).findall("entry")[:limit])
 
-    async def execute(query: str) -> ArxivResult:
+    @tool(effect="pure", timeout=2 * timeout + 5, untrusted="arxiv.org")
+    async def arxiv(query: Query) -> ArxivResult:
+        """Search arXiv for papers by words, fields (ti: au: abs: cat:) or arXiv id. Returns titles, authors and
+        abstracts."""
         paper_id = _ID.fullmatch(query.strip())
         if paper_id:
             return ArxivResult(query, await ask(id_list=paper_id[1]))
@@ -60,18 +64,7 @@ def arxiv(
             papers = await ask(search_query=_expression(query, "OR"), sortBy="relevance")
         return ArxivResult(query, papers)
 
-    return Tool(
-        name="arxiv",
-        description=(
-            "Search arXiv for papers by words, fields (ti: au: abs: cat:) or arXiv id. "
-            "Returns titles, authors and abstracts."
-        ),
-        parameters=QUERY_SCHEMA,
-        execute=execute,
-        timeout=2 * timeout + 5,
-        effect="pure",
-        untrusted="arxiv.org",
-    )
+    return arxiv
 
 
 def _expression(query: str, operator: str) -> str:

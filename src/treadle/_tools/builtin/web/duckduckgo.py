@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, Hit, SearchResult, check_status, client_for, clip
+from treadle._tools.builtin.common import Hit, Query, SearchResult, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.reading.html import MAX_HTML
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 
@@ -26,7 +27,9 @@ def duckduckgo(
     """`region` is DuckDuckGo's own code, like us-en or de-de; wt-wt means none."""
     web = client_for(client, base_url, timeout)
 
-    async def execute(query: str) -> SearchResult:
+    @tool(effect="pure", timeout=timeout + 5, untrusted="search results of DuckDuckGo")
+    async def duckduckgo(query: Query) -> SearchResult:
+        """Search the web with DuckDuckGo. Returns titles, addresses and snippets; fetch an address to read the page."""
         response = await web.request("POST", base_url, form={"q": query, "b": "", "kl": region}, timeout=timeout)
         check_status(response, "DuckDuckGo")
         page = response.text
@@ -39,17 +42,7 @@ def duckduckgo(
             raise ToolError("DuckDuckGo's page could not be read: use another search tool")
         return SearchResult(query=query, results=tuple(hits[:limit]))
 
-    return Tool(
-        name="duckduckgo",
-        description=(
-            "Search the web with DuckDuckGo. Returns titles, addresses and snippets; fetch an address to read the page."
-        ),
-        parameters=QUERY_SCHEMA,
-        execute=execute,
-        timeout=timeout + 5,
-        effect="pure",
-        untrusted="search results of DuckDuckGo",
-    )
+    return duckduckgo
 
 
 def parse_results(page: str, base_url: str) -> list[Hit]:

@@ -7,20 +7,26 @@ import base64
 import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
-from treadle._tools.builtin.common import check_status, object_schema
+from treadle._tools.builtin.common import check_status
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
 from treadle._tools.builtin.reading.html import Link, read_html
 from treadle._tools.builtin.reading.pdf import pdf_pages
+from treadle._tools.function import tool
 from treadle._types.errors import MissingExtraError, ToolError
 from treadle._types.events import Artifact
 
 _TEXT = re.compile(r"text/|.*[/+](json|xml|yaml|javascript|x-yaml|x-ndjson|toml)$")
+_Address = Annotated[
+    str, Meta(min_length=1, max_length=4_000, description="The address, e.g. https://example.org/page")
+]
+_Start = Annotated[int, Meta(ge=0, description="Go on from here: the next_start of an earlier call")]
 
 
 class Page(Struct, frozen=True, omit_defaults=True):
@@ -50,7 +56,10 @@ def http_fetch(
         allow_hosts=allow_hosts, allow_private=allow_private, timeout=timeout, max_bytes=max_bytes
     )
 
-    async def execute(url: str, start: int = 0) -> Page | ToolResponse:
+    @tool(effect="pure", timeout=timeout + 10, untrusted="{url}")
+    async def http_fetch(url: _Address, start: _Start = 0) -> Page | ToolResponse:
+        """Fetch a web page or file from an http(s) address and return its readable text and links. Long texts come in
+        parts."""
         response = await web.get(
             _with_scheme(url.strip()), headers={"Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.8"}
         )
@@ -60,34 +69,7 @@ def http_fetch(
             return _as_artifact(response)
         return _part(page, start, max_chars)
 
-    return Tool(
-        name="http_fetch",
-        description=(
-            "Fetch a web page or file from an http(s) address and return its readable text and links. "
-            "Long texts come in parts."
-        ),
-        parameters=object_schema(
-            {
-                "url": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": 4_000,
-                    "description": "The address, e.g. https://example.org/page",
-                },
-                "start": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "Go on from here: the next_start of an earlier call",
-                },
-            },
-            ("url",),
-        ),
-        execute=execute,
-        timeout=timeout + 10,
-        effect="pure",
-        untrusted="{url}",
-    )
+    return http_fetch
 
 
 def _with_scheme(url: str) -> str:

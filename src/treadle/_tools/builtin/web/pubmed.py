@@ -10,9 +10,10 @@ from msgspec import Struct, field
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import QUERY_SCHEMA, check_status, client_for, clip, read_as
+from treadle._tools.builtin.common import Query, check_status, client_for, clip, read_as
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 
@@ -66,7 +67,9 @@ def pubmed(
             **({"api_key": secret} if secret else {}),
         }
 
-    async def execute(query: str) -> PubmedResult:
+    @tool(effect="pure", timeout=2 * timeout + 5, untrusted="PubMed")
+    async def pubmed(query: Query) -> PubmedResult:
+        """Search PubMed for biomedical articles. Returns titles, authors, journals and abstracts."""
         search = {**common(), "term": query, "retmax": limit, "retmode": "json", "sort": "relevance"}
         response = await web.get(f"{base_url}/esearch.fcgi", params=search, timeout=timeout)
         result = read_as(response, _Search, "PubMed", "NCBI_API_KEY", str(search.get("api_key", ""))).esearchresult
@@ -80,15 +83,7 @@ def pubmed(
         articles = tuple(_article(entry, max_chars) for entry in parse_xml(response.body).findall("PubmedArticle"))
         return PubmedResult(query, result.count, articles)
 
-    return Tool(
-        name="pubmed",
-        description="Search PubMed for biomedical articles. Returns titles, authors, journals and abstracts.",
-        parameters=QUERY_SCHEMA,
-        execute=execute,
-        timeout=2 * timeout + 5,
-        effect="pure",
-        untrusted="PubMed",
-    )
+    return pubmed
 
 
 def _article(entry: Element, max_chars: int) -> MedicalArticle:

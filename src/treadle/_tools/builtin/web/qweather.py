@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import client_for, clip, object_schema, read_as, required_setting
+from treadle._tools.builtin.common import client_for, clip, read_as, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 
@@ -81,25 +82,10 @@ A = TypeVar("A", _Places, _NowResponse, _DailyResponse)
 _NOT_FOUND = ("404", "204")
 _WHERE_TO_FIND_HOST = "console.qweather.com, Settings, API Host"
 
-
-_PARAMETERS = object_schema(
-    {
-        "location": {
-            "type": "string",
-            "minLength": 2,
-            "maxLength": 100,
-            "description": "A city, or longitude,latitude like 116.41,39.92",
-        },
-        "days": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": 7,
-            "default": 0,
-            "description": "How many days of forecast to add",
-        },
-    },
-    ("location",),
-)
+_Location = Annotated[
+    str, Meta(min_length=2, max_length=100, description="A city, or longitude,latitude like 116.41,39.92")
+]
+_Days = Annotated[int, Meta(ge=0, le=7, description="How many days of forecast to add")]
 
 
 @bounded
@@ -128,7 +114,9 @@ def qweather(
         _check_code(result.code, place)
         return result
 
-    async def execute(location: str, days: int = 0) -> Weather:
+    @tool(effect="pure", timeout=3 * timeout + 5, untrusted="QWeather")
+    async def qweather(location: _Location, days: _Days = 0) -> Weather:
+        """The weather at a place now, and the forecast for up to 7 days."""
         lookup = {"location": _location(location), "number": "1"}
         places = (await ask("/geo/v2/city/lookup", _Places, location, **lookup)).location
         if not places:
@@ -143,15 +131,7 @@ def qweather(
         full_name = ", ".join(dict.fromkeys(part for part in (place.name, place.adm1, place.country) if part))
         return Weather(full_name, units, now, daily[:days])
 
-    return Tool(
-        name="qweather",
-        description="The weather at a place now, and the forecast for up to 7 days.",
-        parameters=_PARAMETERS,
-        execute=execute,
-        timeout=3 * timeout + 5,
-        effect="pure",
-        untrusted="QWeather",
-    )
+    return qweather
 
 
 def _unknown_place(location: str) -> ToolError:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
+from treadle._tools.builtin.common import client_for, clip, read_as
 from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 
@@ -42,18 +43,9 @@ class _Response(Struct):
     error: dict[str, Any] | None = None
 
 
-_PARAMETERS = object_schema(
-    {
-        "query": {"type": "string", "maxLength": 300, "description": "What to look for"},
-        "title": {"type": "string", "maxLength": 255, "description": "Exact title of a page to read in full"},
-        "start": {
-            "type": "integer",
-            "minimum": 0,
-            "default": 0,
-            "description": "Go on reading the page from here",
-        },
-    }
-)
+_Words = Annotated[str, Meta(max_length=300, description="What to look for")]
+_Title = Annotated[str, Meta(max_length=255, description="Exact title of a page to read in full")]
+_Start = Annotated[int, Meta(ge=0, description="Go on reading the page from here")]
 _FIXED_PARAMS: dict[str, str | int] = {
     "action": "query",
     "format": "json",
@@ -87,7 +79,10 @@ def wikipedia(
         pages = result.query.pages if result.query else ()
         return tuple(page for page in sorted(pages, key=lambda page: page.index) if not page.missing)
 
-    async def execute(query: str = "", title: str = "", start: int = 0) -> WikipediaResult:
+    @tool(effect="pure", timeout=timeout + 5, untrusted="Wikipedia")
+    async def wikipedia(query: _Words = "", title: _Title = "", start: _Start = 0) -> WikipediaResult:
+        """Search Wikipedia (query: gives the opening of the best pages) or read one page in full (title: its exact
+        title)."""
         if title:
             return WikipediaResult((_part(await ask(titles=title), title, start, max_chars),))
         if not query:
@@ -96,18 +91,7 @@ def wikipedia(
         share = max_chars // max(len(pages), 1)
         return WikipediaResult(tuple(Article(page.title, page.fullurl, clip(page.extract, share)) for page in pages))
 
-    return Tool(
-        name="wikipedia",
-        description=(
-            "Search Wikipedia (query: gives the opening of the best pages) "
-            "or read one page in full (title: its exact title)."
-        ),
-        parameters=_PARAMETERS,
-        execute=execute,
-        timeout=timeout + 5,
-        effect="pure",
-        untrusted="Wikipedia",
-    )
+    return wikipedia
 
 
 def _part(pages: tuple[_Page, ...], title: str, start: int, max_chars: int) -> Article:

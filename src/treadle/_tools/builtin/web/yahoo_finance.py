@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.bounds import Seconds, bounded
 from treadle._tools.base import Tool
-from treadle._tools.builtin.common import client_for, clip, object_schema, read_as
+from treadle._tools.builtin.common import client_for, clip, read_as
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
+from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 
 _SYMBOL = re.compile(r"[A-Za-z0-9.^=\-]{1,20}")
@@ -90,23 +91,17 @@ class _Matches(Struct):
     quotes: tuple[_Match, ...] = ()
 
 
-_PARAMETERS = object_schema(
-    {
-        "symbol": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 60,
-            "description": "Yahoo symbol (AAPL, SAP.DE, ^GSPC, EURUSD=X, BTC-USD), or a name",
-        },
-        "period": {
-            "type": "string",
-            "enum": list(_INTERVALS),
-            "default": "1mo",
-            "description": "How far the history goes back",
-        },
-    },
-    ("symbol",),
-)
+_Symbol = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=60,
+        description="Yahoo symbol (AAPL, SAP.DE, ^GSPC, EURUSD=X, BTC-USD), or a name",
+    ),
+]
+_Period = Annotated[
+    str, Meta(description="How far the history goes back", extra_json_schema={"enum": list(_INTERVALS)})
+]
 
 
 @bounded
@@ -128,7 +123,9 @@ def yahoo_finance(
         address = f"{base_url}/v8/finance/chart/{quote(symbol.upper(), safe='')}"
         return await web.get(address, params={"range": period, "interval": _INTERVALS[period]}, timeout=timeout)
 
-    async def execute(symbol: str, period: str = "1mo") -> Quote:
+    @tool(effect="pure", timeout=2 * timeout + 5, untrusted="Yahoo Finance")
+    async def yahoo_finance(symbol: _Symbol, period: _Period = "1mo") -> Quote:
+        """The price of a share, fund, index, currency pair or crypto-currency and its recent history."""
         response = await chart(symbol, period) if _SYMBOL.fullmatch(symbol) else None
         if response is None or response.status == 404:
             matches = await search(symbol)
@@ -143,15 +140,7 @@ def yahoo_finance(
             raise ToolError(f"Yahoo Finance: {clip(str((charts.error or {}).get('description', 'no data')), 200)}")
         return _quote(charts.result[0], period)
 
-    return Tool(
-        name="yahoo_finance",
-        description="The price of a share, fund, index, currency pair or crypto-currency and its recent history.",
-        parameters=_PARAMETERS,
-        execute=execute,
-        timeout=2 * timeout + 5,
-        effect="pure",
-        untrusted="Yahoo Finance",
-    )
+    return yahoo_finance
 
 
 def _quote(chart: _Chart, period: str) -> Quote:
