@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
-from typing import NoReturn
-from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile
 
+from treadle._tools.builtin.reading.xml import feed_xml
 from treadle._types.errors import ToolError
 
 MAX_ENTRIES = 10_000
@@ -21,7 +21,6 @@ MAX_UNPACKED = 64_000_000
 MAX_TEXT = 2_000_000
 """Characters; what follows is left out, and the model is told."""
 MAX_COLUMNS = 1_000
-MAX_DEPTH = 500
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,5})\.xml")
 _LEFT_OUT = "\n[the rest of the file is left out]"
 
@@ -86,10 +85,12 @@ class _Reader:
     def add(self, text: str) -> None:
         self.found.append(text)
         self.length += len(text)
+        if self.length > MAX_TEXT:
+            raise _Enough
 
-    def start(self, name: str, attributes: dict[str, str]) -> None: ...
-    def end(self, name: str) -> None: ...
-    def text(self, data: str) -> None: ...
+    def start(self, tag: str, attrs: dict[str, str], /) -> None: ...
+    def end(self, tag: str, /) -> None: ...
+    def data(self, data: str, /) -> None: ...
 
 
 class _Enough(Exception):
@@ -97,45 +98,11 @@ class _Enough(Exception):
 
 
 def _parse(data: bytes, reader: _Reader) -> str:
-    """What a reader has found in a part. No entities, no other files, limited depth; no tree is built."""
-    if not data:
-        return ""
-    depth = 0
-
-    def refuse(*_: object) -> NoReturn:
-        raise ToolError("refused: the file declares XML entities")
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ToolError(f"the file is XML nested more than {MAX_DEPTH} levels deep")
-        reader.start(_plain(name), {_plain(key): value for key, value in attributes.items()})
-        if reader.length > MAX_TEXT:
-            raise _Enough
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= 1
-        reader.end(_plain(name))
-
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = reader.text
-    try:
-        parser.Parse(data, True)
-    except _Enough:
-        pass
-    except (expat.ExpatError, LookupError) as error:
-        raise ToolError(f"the file is damaged: {error}") from None
+    """What a reader has found in a part."""
+    if data:
+        with suppress(_Enough):
+            feed_xml(data, reader, "the file")
     return "".join(reader.found)
-
-
-def _plain(name: str) -> str:
-    return name.rpartition(" ")[2]
 
 
 class _Words(_Reader):
@@ -146,7 +113,7 @@ class _Words(_Reader):
         self._in_text = False
         self._cells = 0
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str], /) -> None:
         if name == "t":
             self._in_text = True
         elif name == "tc":
@@ -158,7 +125,7 @@ class _Words(_Reader):
         elif name == "pStyle" and (level := re.fullmatch(r"Heading(\d)", attributes.get("val", ""))):
             self.add("#" * int(level[1]) + " ")
 
-    def end(self, name: str) -> None:
+    def end(self, name: str, /) -> None:
         if name == "t":
             self._in_text = False
         elif name == "p":
@@ -169,9 +136,9 @@ class _Words(_Reader):
         elif name == "tr":
             self.add("\n")
 
-    def text(self, data: str) -> None:
+    def data(self, text: str, /) -> None:
         if self._in_text:
-            self.add(data)
+            self.add(text)
 
 
 class _Strings(_Reader):
@@ -182,11 +149,11 @@ class _Strings(_Reader):
         self.strings: list[str] = []
         self._in_text = self._phonetic = False
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str], /) -> None:
         self._in_text = name == "t" and not self._phonetic
         self._phonetic = self._phonetic or name == "rPh"
 
-    def end(self, name: str) -> None:
+    def end(self, name: str, /) -> None:
         self._in_text = False
         if name == "rPh":
             self._phonetic = False
@@ -194,9 +161,9 @@ class _Strings(_Reader):
             self.strings.append("".join(self.found))
             self.found.clear()
 
-    def text(self, data: str) -> None:
+    def data(self, text: str, /) -> None:
         if self._in_text:
-            self.add(data)
+            self.add(text)
 
 
 class _Sheet(_Reader):
@@ -209,7 +176,7 @@ class _Sheet(_Reader):
         self._kind, self._column, self._value = "", 0, ""
         self._in_value = False
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str], /) -> None:
         if name == "row":
             self._row = {}
         elif name == "c":
@@ -218,16 +185,16 @@ class _Sheet(_Reader):
             self._kind, self._value = attributes.get("t", ""), ""
         self._in_value = name in ("v", "t")
 
-    def end(self, name: str) -> None:
+    def end(self, name: str, /) -> None:
         self._in_value = False
         if name == "c" and self._value and self._column < MAX_COLUMNS:
             self._row[self._column] = _quoted(self._shown())
         elif name == "row" and self._row:
             self.add(",".join(self._row.get(index, "") for index in range(max(self._row) + 1)) + "\n")
 
-    def text(self, data: str) -> None:
+    def data(self, text: str, /) -> None:
         if self._in_value:
-            self._value += data
+            self._value += text
 
     def _shown(self) -> str:
         if self._kind == "s":
@@ -259,7 +226,7 @@ class _Attributes(_Reader):
         self._wanted = wanted
         self.elements: list[dict[str, str]] = []
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str], /) -> None:
         if name == self._wanted:
             self.elements.append(attributes)
 

@@ -11,7 +11,7 @@ from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import Query, check_status, client_for, clip
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._tools.builtin.web.xml import parse_xml, text_of
+from treadle._tools.builtin.reading.xml import parse_xml, text_of
 from treadle._tools.function import tool
 from treadle._types.errors import ToolError
 

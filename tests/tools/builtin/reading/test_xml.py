@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from tools.builtin.loopback import ask
+from treadle._tools.builtin.reading.xml import parse_xml, text_of
 from treadle._tools.builtin.web.arxiv import arxiv
-from treadle._tools.builtin.web.xml import parse_xml, text_of
 from treadle._types.errors import ToolError
 
 
