@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from treadle._record.passed import MAX_KEPT
+from treadle._tools.builtin.reading.compression import Inflater
 
 
 class UnreadableError(Exception):
     """The contents cannot be unpacked here."""
 
 
-class _Unpacker(Protocol):
-    def __call__(self, piece: bytes) -> bytes: ...
+_Unpacker = Callable[[bytes], bytes]
 
 
 def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
@@ -29,6 +29,8 @@ def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
                 piece = unpack(piece)
             except Exception as error:
                 raise UnreadableError(f"its {encoding} encoding is broken: {error}") from None
+            if len(piece) > 4 * MAX_KEPT:  # the next unpacker would read it as whole
+                raise UnreadableError("it is too large when unpacked")
         size += len(piece)
         if size > 4 * MAX_KEPT:
             raise UnreadableError("it is too large when unpacked")
@@ -36,10 +38,8 @@ def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def _unpacker(coder: str) -> _Unpacker:
-    if coder in ("gzip", "x-gzip"):
-        return _Gzip()
-    if coder == "deflate":
-        return _Deflate()
+    if coder in ("gzip", "x-gzip", "deflate"):
+        return partial(Inflater(coder).feed, max_length=4 * MAX_KEPT + 1)
     module, maker, install = {
         "br": ("brotli", "Decompressor", "brotli"),
         "zstd": ("zstandard", "ZstdDecompressor", "zstandard"),
@@ -51,16 +51,6 @@ def _unpacker(coder: str) -> _Unpacker:
     if found is None:
         raise UnreadableError(f"its encoding {coder} is not known")
     return in_slices(found.process if coder == "br" else found.decompressobj().decompress)
-
-
-def _bounded(decoder: Any) -> _Unpacker:
-    def unpack(piece: bytes) -> bytes:
-        out = decoder.decompress(piece, 4 * MAX_KEPT)
-        if decoder.unconsumed_tail:
-            raise UnreadableError("it is too large when unpacked")
-        return out
-
-    return unpack
 
 
 _SLICE = 64
@@ -79,39 +69,6 @@ def in_slices(decode: _Unpacker) -> _Unpacker:
         return bytes(out)
 
     return unpack
-
-
-class _Gzip:
-    """One member after the other: a body may have several."""
-
-    def __init__(self) -> None:
-        self._decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
-
-    def __call__(self, piece: bytes) -> bytes:
-        out = bytearray()
-        while piece:
-            if self._decoder.eof:
-                self._decoder = zlib.decompressobj(16 + zlib.MAX_WBITS)
-            out += self._decoder.decompress(piece, 4 * MAX_KEPT - len(out) + 1)
-            if self._decoder.unconsumed_tail or len(out) > 4 * MAX_KEPT:
-                raise UnreadableError("it is too large when unpacked")
-            piece = self._decoder.unused_data
-        return bytes(out)
-
-
-class _Deflate:
-    """With or without the frame of zlib: servers send both."""
-
-    def __init__(self) -> None:
-        self._unpack: _Unpacker | None = None
-
-    def __call__(self, piece: bytes) -> bytes:
-        if self._unpack is None:
-            if not piece:
-                return b""
-            framed = piece[0] & 0x0F == 8
-            self._unpack = _bounded(zlib.decompressobj(zlib.MAX_WBITS if framed else -zlib.MAX_WBITS))
-        return self._unpack(piece)
 
 
 def whole(pieces: Iterable[bytes], encoding: str) -> bytes:

@@ -247,19 +247,18 @@ def _number(value: Any) -> float:
 
 
 def _json(value: Any) -> list[Any]:
-    """A list, also one that was written into a text."""
-    if isinstance(value, str):
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
-            return []
-    return as_list(value)
+    return as_list(_decoded(value))
 
 
 def _json_object(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
-            return {}
-    return as_dict(value)
+    return as_dict(_decoded(value))
+
+
+def _decoded(value: Any) -> Any:
+    """A value, also one that was written into a text; None for a text that is not JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -10,7 +10,6 @@ import asyncio
 import ipaddress
 import socket
 import weakref
-import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +19,7 @@ from msgspec import Struct
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
 from treadle._tools.builtin.reading.charset import decode_text
+from treadle._tools.builtin.reading.compression import Inflater
 from treadle._types.errors import ToolError
 from treadle._version import __version__
 
@@ -58,35 +58,6 @@ class HttpResponse(Struct, frozen=True):
             return msgspec.json.decode(self.body, type=shape, strict=False)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ToolError(f"the response does not have the expected form: {error}") from None
-
-
-class _Inflater:
-    """Decompresses a body piece by piece, never into more bytes than allowed."""
-
-    def __init__(self, encoding: str) -> None:
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise ToolError(f"the server used an encoding that was not requested: {encoding[:40]!r}")
-        self._plain = encoding in ("", "identity")
-        self._codec = None
-
-    def feed(self, data: bytes, max_length: int) -> bytes:
-        if self._plain:
-            return data
-        out = bytearray()
-        while data and len(out) < max_length:
-            if self._codec is None:
-                # Some servers send "deflate" without its header; the first byte shows it.
-                self._codec = zlib.decompressobj(47 if data[0] & 0x0F in (8, 0x0F) else -15)
-            try:
-                out += self._codec.decompress(data, max_length - len(out))
-            except zlib.error:
-                raise ToolError("the server's response cannot be decompressed") from None
-            data = self._codec.unconsumed_tail
-            if self._codec.eof:  # a further gzip member may follow
-                data, self._codec = self._codec.unused_data, None
-                if not data.startswith(b"\x1f\x8b"):
-                    break
-        return bytes(out)
 
 
 class GuardedClient:
@@ -284,7 +255,7 @@ async def _system_resolve(host: str, port: int) -> Sequence[str]:
 
 async def _read(response: ClientResponse, limit: int) -> bytes:
     """The decompressed body; a `ToolError` when it has more than `limit` bytes."""
-    inflater = _Inflater(response.headers.get("Content-Encoding", "").strip().lower())
+    inflater = Inflater(response.headers.get("Content-Encoding", "").strip().lower())
     too_large = ToolError(f"the response is larger than {limit} bytes")
     out, raw = bytearray(), 0
     async for chunk in response.content.iter_chunked(65_536):
