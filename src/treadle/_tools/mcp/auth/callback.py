@@ -11,12 +11,16 @@ import os
 import re
 import secrets
 import socket
-from contextlib import suppress
-from urllib.parse import parse_qs, urlsplit
 
 MAX_HEAD = 16_384
 PATIENCE = 300.0
 """Seconds that a person has for logging in."""
+_HEADERS = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'",
+    "connection": "close",
+}
 _PAGE = "<!doctype html><meta charset=utf-8><title>Treadle</title><p>{text} You can close this page.</p>"
 
 
@@ -40,33 +44,31 @@ class CallbackListener:
 
     async def wait(self, state: str, seconds: float = PATIENCE) -> dict[str, str]:
         """The parameters of the request that has this state; `LoginFailedError` when it says no, or none comes."""
+        from aiohttp import web
+
         arrived: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                async with asyncio.timeout(10):
-                    params = _params(await reader.readuntil(b"\r\n\r\n"))
-                found = params is not None and _same(params.get("state", ""), state)
-                failed = found and params is not None and "code" not in params
-                text = "The login failed." if failed else "You are logged in." if found else ""
-                writer.write(_response(text))
-                await writer.drain()
-                if found and params is not None and not arrived.done():
-                    arrived.set_result(params)
-            except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                pass
-            finally:
-                with suppress(OSError):
-                    writer.close()
+        async def answer(request: web.BaseRequest) -> web.Response:
+            query = request.query
+            params = {name: value for name, value in query.items() if len(query.getall(name)) == 1}
+            ours = (request.method, request.path) == ("GET", "/callback") and _same(params.get("state", ""), state)
+            if not ours:
+                return web.Response(status=404, text="not found", headers=_HEADERS)
+            if not arrived.done():
+                arrived.set_result(params)
+            text = "You are logged in." if "code" in params else "The login failed."
+            return web.Response(text=_PAGE.format(text=text), content_type="text/html", headers=_HEADERS)
 
-        server = await asyncio.start_server(answer, sock=self._socket.dup(), limit=MAX_HEAD)
+        server = web.ServerRunner(web.Server(answer, max_line_size=MAX_HEAD, access_log=None), shutdown_timeout=1.0)
+        await server.setup()
+        await web.SockSite(server, self._socket.dup()).start()
         try:
             async with asyncio.timeout(seconds):
                 params = await arrived
         except TimeoutError:
             raise LoginFailedError(f"nobody logged in within {seconds:g} seconds") from None
         finally:
-            server.close()
+            await server.cleanup()
         if "code" not in params:
             raise LoginFailedError(f"the authorization server said: {plain_code(params.get('error', ''))}")
         return params
@@ -93,28 +95,3 @@ def _bound(port: int) -> socket.socket:
         listening.close()
         raise
     return listening
-
-
-def _params(head: bytes) -> dict[str, str] | None:
-    """The parameters of `GET /callback?...`; None for any other request."""
-    line = head.partition(b"\r\n")[0].decode("latin-1").split(" ")
-    if len(line) != 3 or line[0] != "GET":
-        return None
-    url = urlsplit(line[1])
-    if url.path != "/callback":
-        return None
-    try:
-        values = parse_qs(url.query, max_num_fields=50)
-    except ValueError:
-        return None
-    return {name: value[0] for name, value in values.items() if len(value) == 1}
-
-
-def _response(text: str) -> bytes:
-    body = _PAGE.format(text=text).encode() if text else b"not found"
-    head = (
-        f"HTTP/1.1 {'200 OK' if text else '404 Not Found'}\r\ncontent-type: text/html; charset=utf-8\r\n"
-        f"content-length: {len(body)}\r\ncache-control: no-store\r\nreferrer-policy: no-referrer\r\n"
-        "content-security-policy: default-src 'none'\r\nconnection: close\r\n\r\n"
-    )
-    return head.encode() + body
