@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Ty
 import msgspec
 from msgspec import Struct
 
-from treadle._safety.bounds import Seconds, check_fields
+from treadle._safety.bounds import Amount, Pause, Seconds, check_fields
 from treadle._types.events import Artifact
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema
@@ -128,10 +128,10 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     source, with `{argument}` for an argument of the call: `"{url}"`."""
     defaults: Mapping[str, Any] = {}
     """Values of arguments that the model may leave out, whatever the schema says."""
-    retries: int = 0
+    retries: Amount = 0
     """How often a call that fails or times out is made again before the model hears of it. Only for tools whose effect
     is `pure` or `idempotent`."""
-    retry_wait: float = 0.5
+    retry_wait: Pause = 0.5
     """Seconds before the first such repetition; twice as many before each further one."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""

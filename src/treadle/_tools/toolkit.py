@@ -204,12 +204,9 @@ _EFFECTS, _APPROVALS = get_args(Effect), get_args(Approval)
 
 
 def _check_policy(tool: Tool) -> None:
-    """The constructor of `Tool` checks nothing."""
+    """Check what the constructor of `Tool` does not: it checks numbers only."""
     if not callable(tool.execute):
         raise ConfigError(f"tool {tool.name!r}: execute must be a function")
-    seconds: Any = tool.timeout
-    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
-        raise ConfigError(f"tool {tool.name!r}: timeout must be a number of seconds above 0, or None for no limit")
     if tool.effect not in _EFFECTS:
         raise ConfigError(f"tool {tool.name!r}: effect must be one of {', '.join(_EFFECTS)}, not {tool.effect!r}")
     untrusted: Any = tool.untrusted
@@ -221,15 +218,9 @@ def _check_policy(tool: Tool) -> None:
 
 
 def _check_repetition(tool: Tool) -> None:
-    retries: Any = tool.retries
-    wait: Any = tool.retry_wait
-    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise ConfigError(f"tool {tool.name!r}: retries must be a whole number from 0 on, not {retries!r}")
-    if not isinstance(wait, (int, float)) or not 0 <= wait < float("inf"):
-        raise ConfigError(f"tool {tool.name!r}: retry_wait must be a number of seconds from 0 on, not {wait!r}")
-    if retries and tool.effect == "unsafe":
+    if tool.retries and tool.effect == "unsafe":
         raise ConfigError(
-            f"tool {tool.name!r}: retries={retries} would make a call again that may have taken effect; "
+            f"tool {tool.name!r}: retries={tool.retries} would make a call again that may have taken effect; "
             'say effect="pure" or effect="idempotent" if it may be repeated'
         )
     if not tool.defaults:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treadle._types.errors import ToolError
@@ -40,6 +42,12 @@ def is_public(address: str) -> bool:
     if not ip.is_global or ip.is_multicast or ip.is_reserved or ip.is_link_local:
         return False
     return not any(ip.version == network.version and ip in network for network in _NOT_PUBLIC)
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """Look up the IP addresses of a host with the resolver of this machine."""
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def parse_url(text: str) -> URL:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
-from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url
+from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url, system_resolve
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.reading.compression import Inflater
 from treadle._types.errors import ToolError
@@ -84,7 +84,7 @@ class GuardedClient:
         self._allow_networks = tuple(ipaddress.ip_network(network) for network in allow_networks)
         self._allow_private = allow_private
         self._user_agent = user_agent
-        self._resolve = resolver or _system_resolve
+        self._resolve = resolver or system_resolve
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
         # Kept apart from the client: in a garbage cycle the sessions would be found open, together with it.
         weakref.finalize(self, self._sessions.clear).atexit = False
@@ -246,11 +246,6 @@ def _connector(resolver: weakref.WeakMethod[Resolve]) -> Any:
             pass
 
     return aiohttp.TCPConnector(resolver=CheckedResolver(), use_dns_cache=False, limit=50)
-
-
-async def _system_resolve(host: str, port: int) -> Sequence[str]:
-    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 async def _read(response: ClientResponse, limit: int) -> bytes:

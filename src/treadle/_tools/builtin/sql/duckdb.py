@@ -82,9 +82,7 @@ class DuckDb:
                 timer.start()
                 yield connection
         except duckdb.InterruptException:
-            raise ToolError(
-                f"the query took longer than {self._limits.timeout:g} s: simplify it or ask for less data"
-            ) from None
+            raise ToolError(self._limits.too_slow) from None
         except duckdb.Error as error:
             raise ToolError(f"DuckDB: {str(error)[:500]}") from None
         finally:

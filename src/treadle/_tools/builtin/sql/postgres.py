@@ -94,9 +94,7 @@ class Postgres:
                 connection.read_only = limits.read_only
                 yield connection
         except psycopg.errors.QueryCanceled:
-            raise ToolError(
-                f"the query took longer than {limits.timeout:g} s: simplify it or ask for less data"
-            ) from None
+            raise ToolError(limits.too_slow) from None
         except psycopg.errors.ReadOnlySqlTransaction:
             raise ToolError("refused: this database is read-only here") from None
         except psycopg.OperationalError as error:

@@ -15,7 +15,7 @@ import msgspec
 from treadle._python_process import SAFE_FOLDER, module_command
 from treadle._tools.builtin.sql.databases import Source, open_database
 from treadle._tools.builtin.sql.rows import Rows, Schema
-from treadle._tools.builtin.sql.worker import GRACE_SECONDS, Answer, Question, too_slow
+from treadle._tools.builtin.sql.worker import GRACE_SECONDS, Answer, Question
 from treadle._types.errors import ToolError
 
 _MAX_IDLE = 2
@@ -98,7 +98,7 @@ class _Worker:
         line, late = self._exchange(msgspec.json.encode(question), self._limits.timeout + GRACE_SECONDS)
         if line.endswith(b"\n"):
             return msgspec.json.decode(line, type=Answer)
-        error = too_slow(self._limits) if late or self._process.wait() == -_ALARM else self._died()
+        error = self._limits.too_slow if late or self._process.wait() == -_ALARM else self._died()
         if not self._limits.read_only:
             error += ". It may have changed data before it was stopped: look before you repeat it"
         return Answer(error=error, last=True)

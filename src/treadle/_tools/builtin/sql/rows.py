@@ -24,6 +24,14 @@ class Limits(Struct, frozen=True):
     memory: int
     """In bytes, for one query and its result."""
 
+    @property
+    def too_slow(self) -> str:
+        return f"the query took longer than {self.timeout:g} s: simplify it or ask for less data"
+
+    @property
+    def too_large(self) -> str:
+        return f"the query needs more than {self.memory // 2**20} MB of memory: ask for fewer or smaller values"
+
 
 class Rows(Struct, frozen=True, omit_defaults=True):
     columns: tuple[str, ...] = ()

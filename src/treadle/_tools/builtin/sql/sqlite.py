@@ -82,7 +82,7 @@ class Sqlite:
     def _explain(self, error: Exception, late: bool) -> str:
         message = str(error)
         if late and "interrupt" in message:
-            return f"the query took longer than {self._limits.timeout:g} s: simplify it or ask for less data"
+            return self._limits.too_slow
         if "not authorized" in message or "readonly" in message or "prohibited" in message:
             return "refused: this database is read-only here" if self._limits.read_only else f"refused: {message}"
         if "unable to open" in message:

@@ -37,14 +37,6 @@ class Answer(Struct, frozen=True, omit_defaults=True):
     """The process ends after it."""
 
 
-def too_slow(limits: Limits) -> str:
-    return f"the query took longer than {limits.timeout:g} s: simplify it or ask for less data"
-
-
-def too_large(limits: Limits) -> str:
-    return f"the query needs more than {limits.memory // 2**20} MB of memory: ask for fewer or smaller values"
-
-
 def answer(database: Database, question: Question, limits: Limits) -> Answer:
     try:
         if question.method == "query":
@@ -53,7 +45,7 @@ def answer(database: Database, question: Question, limits: Limits) -> Answer:
     except ToolError as error:
         return Answer(error=str(error))
     except MemoryError:
-        return Answer(error=too_large(limits), last=True)  # who knows what is half done in it
+        return Answer(error=limits.too_large, last=True)  # who knows what is half done in it
     except Exception as error:
         return Answer(error=f"{database.dialect}: {type(error).__name__}: {str(error)[:500]}")
 

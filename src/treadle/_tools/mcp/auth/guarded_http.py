@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from treadle._tools.builtin.http.addresses import is_public
+from treadle._tools.builtin.http.addresses import is_public, system_resolve
 
 MAX_BYTES = 256_000
 """Of one response: metadata, a registration or a token."""
@@ -67,7 +67,7 @@ class GuardedHttp:
 
     async def _allowed_addresses(self, host: str, port: int) -> Sequence[str]:
         try:
-            addresses = await _resolve(host, port)
+            addresses = await system_resolve(host, port)
         except OSError:
             raise RefusedAddressError(f"the address of {host} is unknown") from None
         await self._check(host, {_kind(address) for address in addresses})
@@ -81,7 +81,7 @@ class GuardedHttp:
         if not literal:
             with suppress(OSError, UnicodeError, TimeoutError):
                 async with asyncio.timeout(LOOKUP_SECONDS):
-                    kinds |= {_kind(address) for address in await _resolve(host, 443)}
+                    kinds |= {_kind(address) for address in await system_resolve(host, 443)}
         await self._check(host, kinds)
 
     async def _check(self, host: str, kinds: set[str]) -> None:
@@ -93,7 +93,7 @@ class GuardedHttp:
     async def _kind_of_server(self) -> str:
         if not self._server_kind:
             try:
-                kinds = {_kind(address) for address in await _resolve(self._server, 443)}
+                kinds = {_kind(address) for address in await system_resolve(self._server, 443)}
             except OSError:
                 kinds = {_kind_of_name(self._server)}
             self._server_kind = kinds.pop() if len(kinds) == 1 else "public"
@@ -142,11 +142,6 @@ async def _whole(response: httpx2.Response) -> httpx2.Response:
     )
     whole.next_request = response.next_request
     return whole
-
-
-async def _resolve(host: str, port: int) -> Sequence[str]:
-    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def _kind(address: str) -> str:
