@@ -45,12 +45,12 @@ def _unpacker(coder: str) -> _Unpacker:
         "zstd": ("zstandard", "ZstdDecompressor", "zstandard"),
     }.get(coder, ("", "", ""))
     try:
-        found: Any = getattr(import_module(module), maker)() if module else None
+        decoder: Any = getattr(import_module(module), maker)() if module else None
     except ImportError:
         raise UnreadableError(f"it is compressed with {coder}: `pip install {install}` to record it") from None
-    if found is None:
+    if decoder is None:
         raise UnreadableError(f"its encoding {coder} is not known")
-    return in_slices(found.process if coder == "br" else found.decompressobj().decompress)
+    return in_slices(decoder.process if coder == "br" else decoder.decompressobj().decompress)
 
 
 _SLICE = 64

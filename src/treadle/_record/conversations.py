@@ -32,14 +32,14 @@ def fingerprint(message: Message) -> str:
     match message:
         case AssistantMessage():
             calls = [(call.name, call.args or call.raw) for call in message.calls]
-            said: object = ("assistant", message.text.strip(), calls)
+            meaning: object = ("assistant", message.text.strip(), calls)
         case ToolMessage():
-            said = ("tool", message.name, msgspec.to_builtins(message.content))
+            meaning = ("tool", message.name, msgspec.to_builtins(message.content))
         case SystemMessage():
-            said = ("system", message.text)
+            meaning = ("system", message.text)
         case UserMessage():
-            said = ("user", msgspec.to_builtins(message.content))
-    return blake2b(msgspec.json.encode(said, order="sorted"), digest_size=12).hexdigest()
+            meaning = ("user", msgspec.to_builtins(message.content))
+    return blake2b(msgspec.json.encode(meaning, order="sorted"), digest_size=12).hexdigest()
 
 
 class Conversation:

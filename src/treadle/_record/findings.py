@@ -35,8 +35,8 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 def findings(records: Sequence[Record]) -> list[Finding]:
     """What stands out in a run, in the order in which it shows."""
-    found = [*_prefixes(records), *_replies(records), *_calls(records), *_tools(records)]
-    return sorted(found, key=lambda finding: finding.seq)
+    unordered = [*_prefixes(records), *_replies(records), *_calls(records), *_tools(records)]
+    return sorted(unordered, key=lambda finding: finding.seq)
 
 
 def _prefixes(records: Sequence[Record]) -> Iterator[Finding]:

@@ -27,12 +27,12 @@ class Head(Struct, frozen=True):
 
     def values(self, name: bytes) -> list[str]:
         """Every value of a header, by its name in lower case."""
-        found: list[str] = []
+        values: list[str] = []
         for line in self.lines:
             key, _, value = line.partition(b":")
             if key.lower() == name:
-                found.append(value.strip().decode("latin-1"))
-        return found
+                values.append(value.strip().decode("latin-1"))
+        return values
 
     def value(self, name: bytes) -> str:
         return ", ".join(self.values(name))

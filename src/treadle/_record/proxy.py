@@ -207,11 +207,11 @@ class _Connection:
         if read is None:
             return False
         head = read[0]
-        found = self._target(head)
-        if isinstance(found, tuple):
-            upstream, method, target = found
+        route = self._target(head)
+        if isinstance(route, tuple):
+            upstream, method, target = route
         else:
-            await self._refuse(*found.args)
+            await self._refuse(*route.args)
             return False
         passed = _kept(self._proxy.memory, upstream, method, target, head)
         self._client.protocol.on_gone = self._client_gone
@@ -334,11 +334,11 @@ class _Connection:
         if head.values(b"sec-fetch-mode") and head.value(b"origin"):
             return _Refusal(403, "requests of web pages are not passed on")
         path = target.decode("ascii")
-        found = self._proxy.routes.find(path)
-        if found is None or "/../" in f"{unquote(path.partition('?')[0])}/":
+        route = self._proxy.routes.find(path)
+        if route is None or "/../" in f"{unquote(path.partition('?')[0])}/":
             names = ", ".join(f"/{name}" for name in self._proxy.routes.by_name)
-            return _Refusal(404, f"no server is known for this path; known are: {names}")
-        return found[0], method, found[1]
+            return _Refusal(404, f"no server has this path; expected one of: {names}")
+        return route[0], method, route[1]
 
     async def _refuse(self, status: int, message: str) -> None:
         body = json.dumps({"error": {"type": "treadle_record", "message": message}}).encode()

@@ -102,16 +102,16 @@ class Routes(Struct, frozen=True):
 
 def routes_from(environment: Mapping[str, str], extra: Mapping[str, str]) -> Routes:
     """The servers of the SDKs' variables: where they point now, or the provider's own. `extra` has more, by name."""
-    found: dict[str, Upstream] = {}
+    upstreams: dict[str, Upstream] = {}
     for sdk in VARIABLES:
         given = environment.get(sdk.variable, "").strip().replace("//0.0.0.0", "//127.0.0.1")
         if given:  # the first variable that is set decides
             given = ollama_address(given) if sdk.variable == "OLLAMA_HOST" else given
-            found.setdefault(sdk.name, upstream_at(given, sdk.name, option=sdk.variable))
+            upstreams.setdefault(sdk.name, upstream_at(given, sdk.name, option=sdk.variable))
     for sdk in VARIABLES:
         if sdk.usual:
-            found.setdefault(sdk.name, upstream_at(sdk.usual, sdk.name))
-    return Routes(found | {name: upstream_at(url, name) for name, url in extra.items()})
+            upstreams.setdefault(sdk.name, upstream_at(sdk.usual, sdk.name))
+    return Routes(upstreams | {name: upstream_at(url, name) for name, url in extra.items()})
 
 
 def child_environment(environment: Mapping[str, str], address: str, routes: Routes) -> dict[str, str]:

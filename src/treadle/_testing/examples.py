@@ -173,10 +173,10 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
         target = schema.get("$ref")
         if not isinstance(target, str):
             break
-        found: Any = root
+        target_schema: Any = root
         for part in unquote(target).removeprefix("#").strip("/").split("/"):
-            found = found.get(part.replace("~1", "/").replace("~0", "~"), {}) if part else found
-        schema = {**found, **{name: value for name, value in schema.items() if name != "$ref"}}
+            target_schema = target_schema.get(part.replace("~1", "/").replace("~0", "~"), {}) if part else target_schema
+        schema = {**target_schema, **{name: value for name, value in schema.items() if name != "$ref"}}
     for part in schema.get("allOf", ()):
         schema = _joined(schema, _resolved(part, root))
     return schema

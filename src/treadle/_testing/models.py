@@ -98,7 +98,7 @@ def _asked_for(request: Request) -> dict[str, Any] | None:
     """The schema that the system prompt asks the answer to fit, where no other way is left to ask for it."""
     for message in request.messages:
         if isinstance(message, SystemMessage):
-            _, found, after = message.text.rpartition(FITS)
-            if found:
+            _, separator, after = message.text.rpartition(FITS)
+            if separator:
                 return JSONDecoder().raw_decode(after)[0]
     return None

@@ -23,9 +23,9 @@ def text_for_pattern(pattern: str, shortest: int = 0) -> str:
     for more in (0, 1, 2, shortest, shortest + 1):
         text = _written(tree, more, {})
         grown = text if len(text) >= shortest else text.ljust(shortest, text[-1:] or "a")
-        for found in (text, grown):
-            if len(found) >= shortest and re.search(pattern, found):
-                return found
+        for candidate in (text, grown):
+            if len(candidate) >= shortest and re.search(pattern, candidate):
+                return candidate
     return ""
 
 

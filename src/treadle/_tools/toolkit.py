@@ -228,5 +228,5 @@ def _check_repetition(tool: Tool) -> None:
     properties: Any = tool.parameters.get("properties") or {}
     for name in tool.defaults:
         if properties and name not in properties:
-            known = ", ".join(properties)
-            raise ConfigError(f"tool {tool.name!r}: a default for the unknown parameter {name!r}; it has: {known}")
+            names = ", ".join(properties)
+            raise ConfigError(f"tool {tool.name!r}: a default for the unknown parameter {name!r}; it has: {names}")

@@ -53,14 +53,14 @@ def exchanges_of(
     system = "\n\n".join(text for text in (system, own) if text)
     raw: list[Any] = [msgspec.to_builtins(message) for message in rest]
     given = msgspec.to_builtins(tools)
-    found: list[Imported] = []
+    exchanges: list[Imported] = []
     for index, message in enumerate(rest):
         if isinstance(message, AssistantMessage):
             asked = Asked(
                 protocol, model, system, tools, tuple(rest[:index]), pieces=pieces_of(given, system, raw[:index])
             )
-            found.append(Imported(asked, reply_of(message, Usage(requests=1))))
+            exchanges.append(Imported(asked, reply_of(message, Usage(requests=1))))
     if rest and not isinstance(rest[-1], AssistantMessage):
         asked = Asked(protocol, model, system, tools, tuple(rest), pieces=pieces_of(given, system, raw))
-        found.append(Imported(asked, Answered(None, "the dump ends here", Usage())))
-    return found
+        exchanges.append(Imported(asked, Answered(None, "the dump ends here", Usage())))
+    return exchanges

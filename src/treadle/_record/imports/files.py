@@ -76,10 +76,10 @@ def _documents(data: bytes, name: str) -> list[Any]:
     try:
         return [decode_json(text)]
     except DataError as problem:
-        found = [decode_json(piece) for piece in _split(text)] if _may_be_several(text) else []
-        if not found:
+        documents = [decode_json(piece) for piece in _split(text)] if _may_be_several(text) else []
+        if not documents:
             raise ConfigError(f"{name} is neither an exported run nor JSON: {problem}") from None
-        return found
+        return documents
 
 
 def _may_be_several(text: str) -> bool:

@@ -59,8 +59,8 @@ def traced(documents: Iterable[Any]) -> tuple[list[Imported], int]:
     """The exchanges of a trace in the order in which they began, and how many calls of models had no contents."""
     spans = sorted((span for document in documents for span in spans_in(document)), key=lambda span: span.start)
     calls = [span for span in spans if _is_model_call(span)]
-    found = [exchange for span in calls if (exchange := _exchange(span)) is not None]
-    return found, len(calls) - len(found)
+    exchanges = [exchange for span in calls if (exchange := _exchange(span)) is not None]
+    return exchanges, len(calls) - len(exchanges)
 
 
 def _is_model_call(span: Span) -> bool:
@@ -69,8 +69,8 @@ def _is_model_call(span: Span) -> bool:
 
 
 def _exchange(span: Span) -> Imported | None:
-    given, said = _contents(span)
-    reply = next((message for message in said if isinstance(message, AssistantMessage)), None)
+    given, replies = _contents(span)
+    reply = next((message for message in replies if isinstance(message, AssistantMessage)), None)
     if not given or reply is None:
         return None
     attributes = span.attributes
@@ -129,16 +129,16 @@ def _messages(raw: list[Any]) -> list[Message]:
 
 def _from_events(events: list[tuple[str, dict[str, Any]]]) -> tuple[list[Message], list[Message]]:
     given: list[Any] = []
-    said: list[Any] = []
+    replies: list[Any] = []
     for name, fields in events:
         kind = name.removeprefix("gen_ai.").removesuffix(".message")
         if name == "gen_ai.choice":
             message = _json_object(fields.get("message")) or fields
-            said.append({"role": "assistant", **message, "tool_calls": _json(message.get("tool_calls"))})
+            replies.append({"role": "assistant", **message, "tool_calls": _json(message.get("tool_calls"))})
         elif kind in ("user", "system", "assistant", "tool"):
             body = {"role": kind, **fields, "tool_calls": _json(fields.get("tool_calls"))}
             given.append(body | {"tool_call_id": fields.get("id")} if kind == "tool" else body)
-    return chat_messages(given), chat_messages(said)
+    return chat_messages(given), chat_messages(replies)
 
 
 def _from_numbers(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:

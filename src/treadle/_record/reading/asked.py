@@ -44,13 +44,13 @@ _encode = msgspec.json.Encoder().encode
 
 def pieces_of(tools: Any, system: Any, messages: Sequence[Any]) -> tuple[tuple[str, bytes], ...]:
     """What a provider's cache sees: tools, system prompt, messages. Marks for the cache itself are not part of it."""
-    found: list[tuple[str, bytes]] = []
+    pieces: list[tuple[str, bytes]] = []
     if tools:
-        found.append(("tools", _encode(_unmarked(tools))))
+        pieces.append(("tools", _encode(_unmarked(tools))))
     if system:
-        found.append(("system", _encode(_unmarked(system))))
-    found += [(f"message {index}", _encode(_unmarked(message))) for index, message in enumerate(messages, 1)]
-    return tuple(found)
+        pieces.append(("system", _encode(_unmarked(system))))
+    pieces += [(f"message {index}", _encode(_unmarked(message))) for index, message in enumerate(messages, 1)]
+    return tuple(pieces)
 
 
 def _unmarked(value: Any) -> Any:
@@ -75,10 +75,10 @@ def content_of(parts: Any) -> Content:
     """Text or a list of parts, in any of the protocols' forms."""
     if isinstance(parts, str):
         return parts
-    found = [part for item in as_list(parts) if (part := _part(as_dict(item))) is not None]
-    if all(isinstance(part, TextPart) for part in found):
-        return "\n".join(part.text for part in found)
-    return tuple(found)
+    content = [part for item in as_list(parts) if (part := _part(as_dict(item))) is not None]
+    if all(isinstance(part, TextPart) for part in content):
+        return "\n".join(part.text for part in content)
+    return tuple(content)
 
 
 def _part(item: dict[str, Any]) -> Part | None:

@@ -43,11 +43,11 @@ class Answered(Struct, frozen=True):
 def provider_at(address: str, protocol: str) -> Provider:
     """Whose server it is: by its host, else whoever made the protocol."""
     host = urlsplit(address).hostname or ""
-    known = {urlsplit(provider.base_url).hostname: provider for provider in PROVIDERS.values() if provider.base_url}
-    found = known.get(host)
-    if found is None or host in ("localhost", "127.0.0.1") or found.name.startswith("openai"):
+    by_host = {urlsplit(provider.base_url).hostname: provider for provider in PROVIDERS.values() if provider.base_url}
+    provider = by_host.get(host)
+    if provider is None or host in ("localhost", "127.0.0.1") or provider.name.startswith("openai"):
         return PROVIDERS[_USUAL[protocol]]
-    return found
+    return provider
 
 
 def profile_at(address: str, protocol: str, model: str) -> Profile:

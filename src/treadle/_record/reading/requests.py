@@ -133,14 +133,14 @@ def response_messages(raw: list[Any]) -> list[Message]:
     open_reply = False
     for item in map(as_dict, raw):
         kind = as_text(item.get("type")) or "message"
-        said = AssistantMessage()
+        reply = AssistantMessage()
         if kind == "message" and item.get("role") == "assistant":
-            said = AssistantMessage(text_of(content_of(item.get("content"))))
+            reply = AssistantMessage(text_of(content_of(item.get("content"))))
         elif kind in ("function_call", "custom_tool_call"):
             call = call_of(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
-            said = AssistantMessage(calls=(call,))
+            reply = AssistantMessage(calls=(call,))
         elif kind == "reasoning":
-            said = AssistantMessage(reasoning=text_of(content_of(item.get("summary"))))
+            reply = AssistantMessage(reasoning=text_of(content_of(item.get("summary"))))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             call_id = as_text(item.get("call_id"))
             messages.append(
@@ -158,10 +158,10 @@ def response_messages(raw: list[Any]) -> list[Message]:
             continue  # a tool of the provider's own: nothing of it is ours
         if open_reply and isinstance(last := messages[-1], AssistantMessage):
             messages[-1] = AssistantMessage(
-                last.text + said.text, last.calls + said.calls, last.reasoning + said.reasoning
+                last.text + reply.text, last.calls + reply.calls, last.reasoning + reply.reasoning
             )
         else:
-            messages.append(said)
+            messages.append(reply)
         open_reply = True
     return [m for m in messages if not isinstance(m, AssistantMessage) or m.text or m.calls]
 
@@ -256,13 +256,13 @@ def gemini_messages(raw: list[Any]) -> list[Message]:
 
 def _gemini_reply(parts: list[dict[str, Any]], place: int) -> AssistantMessage:
     calls = [as_dict(part.get("functionCall") or part.get("function_call")) for part in parts]
-    found = tuple(
+    tool_calls = tuple(
         call_of(call.get("id") or f"call_{place}_{index}", call.get("name"), call.get("args"))
         for index, call in enumerate(call for call in calls if call)
     )
     texts = [as_text(part.get("text")) for part in parts if not part.get("thought")]
     thoughts = [as_text(part.get("text")) for part in parts if part.get("thought")]
-    return AssistantMessage("".join(texts), found, "".join(thoughts))
+    return AssistantMessage("".join(texts), tool_calls, "".join(thoughts))
 
 
 def _gemini_result(call_id: str, name: str, answer: dict[str, Any]) -> ToolMessage:

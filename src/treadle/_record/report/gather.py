@@ -46,7 +46,7 @@ class Gathered(Struct):
     tools: dict[str, Share] = {}
     breaks: dict[tuple[str, str], Break] = {}
     first_tokens: list[float] = []
-    found: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, Finding]] = []
     """Findings that are no breaks, with the run."""
     kinds: Counter[str] = field(default_factory=Counter[str])
     unreadable: int = 0
@@ -57,8 +57,8 @@ class Gathered(Struct):
 
     @property
     def lost_cost(self) -> float | None:
-        known = [one.cost for one in self.breaks.values() if one.cost is not None]
-        return sum(known) if known else None
+        costs = [one.cost for one in self.breaks.values() if one.cost is not None]
+        return sum(costs) if costs else None
 
 
 async def gather(journal: Journal, infos: Sequence[RunInfo]) -> Gathered:
@@ -90,7 +90,7 @@ def add_run(gathered: Gathered, program: str, records: Sequence[Record]) -> None
         if finding.kind == "prefix_broken":
             _add_break(gathered, program, finding, records)
         else:
-            gathered.found.append((records[0].run, finding))
+            gathered.findings.append((records[0].run, finding))
 
 
 def _add_record(gathered: Gathered, shares: Sequence[Share], record: Record) -> None:

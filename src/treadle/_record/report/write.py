@@ -36,7 +36,7 @@ def sections(gathered: Gathered) -> list[Section]:
         lines.append(f"Time to the first token: {_time(median(times))} in the middle, {_time(late)} for 95 of 100.")
     if gathered.unreadable:
         lines.append(f"{gathered.unreadable} runs could not be read and are left out.")
-    found = [
+    parts = [
         Section("What was recorded", "\n".join(lines)),
         Section("By program", "", *_shares("program", gathered.programs)),
         Section("By model", "", *_shares("model", gathered.models)),
@@ -45,7 +45,7 @@ def sections(gathered: Gathered) -> list[Section]:
         _loops(gathered),
         _others(gathered),
     ]
-    return [section for section in found if section.text or section.rows]
+    return [section for section in parts if section.text or section.rows]
 
 
 def _shares(name: str, shares: dict[str, Share]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -95,13 +95,13 @@ def _tools(gathered: Gathered) -> Section:
 
 
 def _loops(gathered: Gathered) -> Section:
-    repeated = [(run, one) for run, one in gathered.found if one.kind in ("loop", "repeated_call")]
+    repeated = [(run, one) for run, one in gathered.findings if one.kind in ("loop", "repeated_call")]
     rows = tuple((run[:8], one.kind, one.text) for run, one in repeated[:_MOST])
     return Section("Loops and repeated calls", "", ("run", "what", "call"), rows)
 
 
 def _others(gathered: Gathered) -> Section:
-    others = [(run, one) for run, one in gathered.found if one.kind not in ("loop", "repeated_call")]
+    others = [(run, one) for run, one in gathered.findings if one.kind not in ("loop", "repeated_call")]
     rows = tuple((run[:8], one.kind, one.text) for run, one in others[:_MOST])
     more = len(others) - len(rows)
     return Section(

@@ -17,15 +17,15 @@ MAX_PAGES = 100
 
 async def every_page(ask: Callable[[str | None], Awaitable[Any]], items: str) -> tuple[Any, ...]:
     """All items of a list that comes in pages; a server whose pages never end is left after many."""
-    found: list[Any] = []
+    listed: list[Any] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await ask(cursor)
-        found += getattr(page, items)
+        listed += getattr(page, items)
         cursor = page.next_cursor
         if not cursor:
             break
-    return tuple(found)
+    return tuple(listed)
 
 
 async def list_resources(client: Client) -> tuple[Resource | ResourceTemplate, ...]:

@@ -120,8 +120,8 @@ def checked(part: ImagePart | AudioPart | FilePart) -> ImagePart | AudioPart | F
     if len(given) > 1:
         raise ConfigError(f"{label} has {' and '.join(given)}: give its content in one way")
     if part.url.startswith("data:"):
-        mime, found, data = part.url.removeprefix("data:").partition(";base64,")
-        if not found:
+        mime, separator, data = part.url.removeprefix("data:").partition(";base64,")
+        if not separator:
             raise ConfigError(f"{label}: a data: address must be base64, like data:image/png;base64,...")
         part = msgspec.structs.replace(part, url="", data=data, mime=mime or part.mime)
     elif part.url and urlsplit(part.url).scheme.lower() not in SCHEMES:

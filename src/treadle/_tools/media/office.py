@@ -65,25 +65,25 @@ class _Package:
 
 
 def _joined(pieces: Iterator[str]) -> str:
-    found: list[str] = []
+    texts: list[str] = []
     length = 0
     for piece in pieces:
-        found.append(piece)
+        texts.append(piece)
         length += len(piece)
         if length > MAX_TEXT:
-            return "".join(found)[:MAX_TEXT] + _LEFT_OUT
-    return re.sub(r"\n{3,}", "\n\n", "".join(found)).strip()
+            return "".join(texts)[:MAX_TEXT] + _LEFT_OUT
+    return re.sub(r"\n{3,}", "\n\n", "".join(texts)).strip()
 
 
 class _Reader:
     """What is called for each element of a part, by its name without a namespace."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.texts: list[str] = []
         self.length = 0
 
     def add(self, text: str) -> None:
-        self.found.append(text)
+        self.texts.append(text)
         self.length += len(text)
         if self.length > MAX_TEXT:
             raise _Enough
@@ -98,11 +98,11 @@ class _Enough(Exception):
 
 
 def _parse(data: bytes, reader: _Reader) -> str:
-    """What a reader has found in a part."""
+    """What a reader has texts in a part."""
     if data:
         with suppress(_Enough):
             feed_xml(data, reader, "the file")
-    return "".join(reader.found)
+    return "".join(reader.texts)
 
 
 class _Words(_Reader):
@@ -158,8 +158,8 @@ class _Strings(_Reader):
         if name == "rPh":
             self._phonetic = False
         elif name == "si":
-            self.strings.append("".join(self.found))
-            self.found.clear()
+            self.strings.append("".join(self.texts))
+            self.texts.clear()
 
     def data(self, text: str, /) -> None:
         if self._in_text:
@@ -251,6 +251,6 @@ def _excel(package: _Package) -> Iterator[str]:
 
 
 def _slides(package: _Package) -> Iterator[str]:
-    numbers = sorted(int(found[1]) for name in package.names if (found := _SLIDE.fullmatch(name)))
+    numbers = sorted(int(slide[1]) for name in package.names if (slide := _SLIDE.fullmatch(name)))
     for number in numbers:
         yield f"# Slide {number}\n{_parse(package.read(f'ppt/slides/slide{number}.xml'), _Words())}\n"

@@ -80,9 +80,9 @@ def _ask(program: str, *arguments: str) -> str:
 def _needed(files: list[str], binaries: list[str]) -> tuple[str, ...]:
     """The existing files outside the system's folders, with the libraries that the binaries load."""
     outside = [binary for binary in binaries if not _in_system(binary)]
-    found = [*files, *(_libraries(outside) if outside else ())]
-    found += [os.path.realpath(path) for path in found]  # a link in the system may lead out of it
-    wanted = {os.path.abspath(path) for path in found if os.path.exists(path) and not _in_system(path)}
+    paths = [*files, *(_libraries(outside) if outside else ())]
+    paths += [os.path.realpath(path) for path in paths]  # a link in the system may lead out of it
+    wanted = {os.path.abspath(path) for path in paths if os.path.exists(path) and not _in_system(path)}
     # A folder shows what is in it already: a second mount below it would fail where it is read-only.
     return tuple(sorted(path for path in wanted if not any(f"{path}/".startswith(f"{o}/") for o in wanted - {path})))
 

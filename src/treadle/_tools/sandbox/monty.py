@@ -142,8 +142,8 @@ class _Calls:
         monty = load_monty()
         if isinstance(snapshot, monty.NameLookupSnapshot):
             name = snapshot.variable_name
-            found = {"value": _placeholder(name)} if name in self._functions else {}
-            return await self._turn(snapshot.resume, **found)
+            value = {"value": _placeholder(name)} if name in self._functions else {}
+            return await self._turn(snapshot.resume, **value)
         if isinstance(snapshot, monty.FutureSnapshot):
             return await self._settle(snapshot)
         name = str(snapshot.function_name)

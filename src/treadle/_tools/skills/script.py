@@ -20,8 +20,8 @@ async def run_script(
 ) -> CodeResult:
     """What the script prints. `text` is its standard input; `folder` is its /work, else it has one in memory."""
     if name not in skill.scripts:
-        known = ", ".join(skill.scripts) or "none"
-        raise ToolError(f"the skill {skill.name} has no script {name!r}; its scripts are: {known}")
+        names = ", ".join(skill.scripts) or "none"
+        raise ToolError(f"the skill {skill.name} has no script {name!r}; its scripts are: {names}")
     place = await asyncio.to_thread(_copy, skill)
     try:
         script = Script(str(place / "skill"), name, tuple(args))

@@ -59,8 +59,8 @@ class Skill(Struct, frozen=True):
         """A file, as it was when the skill was read: `ToolError` for one that is not of the skill or has changed."""
         name = "/".join(split_path(name))
         if name not in self.files:
-            known = ", ".join((FILE, *self.resources, *self.scripts)[:20])
-            raise ToolError(f"the skill {self.name} has no file {name!r}; its files are: {known}")
+            names = ", ".join((FILE, *self.resources, *self.scripts)[:20])
+            raise ToolError(f"the skill {self.name} has no file {name!r}; its files are: {names}")
         if not os.path.isdir(self.path):  # a work folder would be made where it is missing
             raise ToolError(f"the folder of the skill {self.name} is gone")
         data = WorkFolder(self.path).read(split_path(name), MAX_FILE_BYTES)

@@ -64,8 +64,8 @@ def retrieval(
             for base in bases:
                 await base.embed(embedder)
             vector = (await embedded(embedder, [query]))[0]
-        found = [await asyncio.to_thread(base.search, query, k, vector=vector) for base in bases]
-        return Retrieved(query, tuple(found[0] if len(bases) == 1 else _merged(found, k)))
+        results = [await asyncio.to_thread(base.search, query, k, vector=vector) for base in bases]
+        return Retrieved(query, tuple(results[0] if len(bases) == 1 else _merged(results, k)))
 
     setattr(search, SEARCHED, tuple(base.path for base in bases))
     description = f"Search {what} for passages. Each has an id, its document and its place in it."
@@ -79,11 +79,11 @@ def searched_by(searching: Tool) -> tuple[Path, ...]:
     return getattr(searching.execute, SEARCHED, ())
 
 
-def _merged(found: list[list[Chunk]], k: int) -> list[Chunk]:
+def _merged(results: list[list[Chunk]], k: int) -> list[Chunk]:
     """The best of several bases: the first of each, then the second of each, since scores of different bases do not
     compare. Each id says which base it is from, so that no two passages have the same."""
     numbered = [
-        [replace(chunk, id=chunk.id * len(found) + index) for chunk in chunks] for index, chunks in enumerate(found)
+        [replace(chunk, id=chunk.id * len(results) + index) for chunk in chunks] for index, chunks in enumerate(results)
     ]
     in_turn = (chunk for rank in zip_longest(*numbered) for chunk in rank if chunk is not None)
     return list(islice(in_turn, k))

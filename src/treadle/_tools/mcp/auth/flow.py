@@ -76,8 +76,8 @@ def _plain(error: Exception) -> str:
     text = " ".join(str(error).split())
     if code := re.search(r'"error"\s*:\s*"([a-z_]{1,40})"', text):
         return f"the authorization server said: {plain_code(code[1])}"
-    known = ("issuer mismatch", "iss mismatch", "State parameter mismatch", "does not match expected", "missing iss")
-    for part in known:
+    parts = ("issuer mismatch", "iss mismatch", "State parameter mismatch", "does not match expected", "missing iss")
+    for part in parts:
         if part in text:
             return f"what the servers say does not fit together ({part})"
     return re.sub(r"[^A-Za-z ]+.*", "", text)[:80].strip().lower() or type(error).__name__

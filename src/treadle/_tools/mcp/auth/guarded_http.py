@@ -190,8 +190,8 @@ def _kind_of_name(host: str) -> str:
 
 def _proxy_for(scheme: str, host: str) -> str:
     """The proxy that requests to a host go through, from the environment; empty for none."""
-    found = getproxies()
-    proxy = found.get(scheme) or found.get("all") or ""
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all") or ""
     if not proxy or is_loopback(host) or proxy_bypass(host):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"

@@ -182,8 +182,8 @@ class LoginProvider(OAuthClientProvider):
         return httpx2.Response(200, content=msgspec.json.encode(fields), request=asked)
 
     async def _perform_authorization(self) -> httpx2.Request:
-        asked, found = self.context.client_metadata, self.context.oauth_metadata
-        if found is not None and "S256" not in (found.code_challenge_methods_supported or ()):
+        asked, metadata = self.context.client_metadata, self.context.oauth_metadata
+        if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
             raise LoginFailedError("the authorization server does not protect logins with PKCE (S256)")
         if self._auth.scope:  # the SDK asks for what the server names; what the user named comes first
             asked.scope = union_scopes(self._auth.scope, asked.scope) if self._wants_more else self._auth.scope
