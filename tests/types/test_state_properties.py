@@ -94,7 +94,7 @@ def _events(state: RunState, number: int, what: str, choice: int, usage: Usage) 
 scripts = st.lists(actions, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_calls_and_results_stay_together_whatever_arrives_or_leaves(script: list[tuple[str, int, Usage]]):
     state = fold(log_of(script))
@@ -108,7 +108,7 @@ def test_calls_and_results_stay_together_whatever_arrives_or_leaves(script: list
     assert not state.waiting or state.open
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_the_question_is_always_in_the_window_once(script: list[tuple[str, int, Usage]]):
     state = fold(log_of(script))
@@ -117,7 +117,7 @@ def test_the_question_is_always_in_the_window_once(script: list[tuple[str, int, 
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_the_transcript_only_grows_and_replies_stay_in_order(script: list[tuple[str, int, Usage]]):
     state = RunState()
@@ -131,7 +131,7 @@ def test_the_transcript_only_grows_and_replies_stay_in_order(script: list[tuple[
         assert replies == sorted(replies)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_every_token_is_counted_once(script: list[tuple[str, int, Usage]]):
     records = log_of(script)
@@ -145,7 +145,7 @@ def test_every_token_is_counted_once(script: list[tuple[str, int, Usage]]):
     assert by_component + by_tools == state.usage.input_tokens
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_prefix_breaks_are_declared_exactly_where_something_left(script: list[tuple[str, int, Usage]]):
     state = RunState()
@@ -172,7 +172,7 @@ def test_a_log_that_was_stored_and_cut_folds_as_the_live_state_did(script: list[
     assert facts(fold(stored)) == facts(live)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.lists(values_of(ev.Event), max_size=12))
 def test_no_log_breaks_the_fold(events: list[ev.Event]):
     """Also one that no engine would write: whoever opens a damaged journal gets a state, not a traceback."""
