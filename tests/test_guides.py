@@ -78,10 +78,34 @@ def test_every_dialect_is_on_the_page_about_them_and_in_the_setting():
     assert [name for name in _LAZY_IMPORTS if not re.search(rf"\b{name}\b", line)] == []
 
 
-def test_the_changelog_has_this_version_and_those_before():
-    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    assert headings[-1] == "0.1.0"
-    assert headings == sorted(headings, reverse=True)
+CHANGES = (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def changelog_versions() -> dict[str, list[str]]:
+    """Map each heading of a version to the lines below it that are not blank."""
+    _, *sections = re.split(r"^## ", CHANGES, flags=re.MULTILINE)
+    return {
+        heading: [line for line in body.splitlines() if line]
+        for heading, _, body in (section.partition("\n") for section in sections)
+    }
+
+
+def test_changelog_versions_are_dated_and_newest_first():
+    headings = list(changelog_versions())
+    released = headings[headings[0] == "Unreleased" :]
+    assert released[-1].startswith("0.1.0 ")
+    assert [heading for heading in released if not re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", heading)] == []
+    assert released == sorted(released, reverse=True)
+
+
+def test_changelog_is_short_and_grouped():
+    for version, lines in changelog_versions().items():
+        assert len(lines) <= 40, f"{version}: {len(lines)} lines"
+        groups = [line.removeprefix("### ") for line in lines if line.startswith("#")]
+        allowed = ["Added", "Changed", "Fixed", "Removed"]
+        assert groups, version
+        assert groups == [group for group in allowed if group in groups], f"{version}: {groups}"
+    assert [line for line in CHANGES.splitlines() if len(line) > 120] == []
 
 
 def test_no_codes_that_mean_nothing_to_a_reader():
