@@ -1,0 +1,99 @@
+"""Words that do not come back (`docs/glossary.md` has the replacements), counted by `scripts/words.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def load_script() -> ModuleType:
+    """Import the script by its path: `scripts/` is no package."""
+    spec = importlib.util.spec_from_file_location("words", ROOT / "scripts" / "words.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+words = load_script()
+
+
+def test_no_package_exceeds_its_allowance():
+    problems = words.excess(words.count_words(), words.load_allowed())
+    assert problems == [], "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("def insists(): ...", "functions"),
+        ("async def why_none(): ...", "functions"),
+        ("def check(told): ...", "names"),
+        ("def batch(*, together=2): ...", "names"),
+        ("found = 1", "names"),
+        ("for known in (): ...", "names"),
+        ("self.kept = 1", "names"),
+        ("class Rule:\n    told: str", "names"),
+        ('"""What the module holds."""', "docstrings"),
+        ('def check():\n    """Whether it fits."""', "docstrings"),
+        ("print('known are: a')", "phrases"),
+        ("print(f'{1} known are: {2}')", "phrases"),
+        ("# Arguments are mended here.", "phrases"),
+        ("# What a model wrote is none.", "phrases"),
+    ],
+)
+def test_each_kind_is_counted(source: str, kind: str):
+    counts = Counter(place.kind for place in words.words_in(source))
+    assert {name: number for name, number in counts.items() if name in words.KINDS} == {kind: 1}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "match = find()",
+        "print(known)",
+        "def check():\n    '''Return whether the value fits.'''",
+        "# None if there is none.",
+        "amended = 1  # a recommended value",
+    ],
+)
+def test_plain_words_are_not_counted(source: str):
+    assert [place for place in words.words_in(source) if place.kind in words.KINDS] == []
+
+
+def test_module_names_are_counted(tmp_path: Path):
+    (tmp_path / "_room" / "given").mkdir(parents=True)
+    (tmp_path / "_room" / "given" / "__init__.py").write_text("")
+    (tmp_path / "_room" / "kept.py").write_text("")
+    (tmp_path / "_room" / "plain.py").write_text("")
+    assert words.count_words(tmp_path) == {"_room": Counter(modules=2)}
+
+
+def test_allowance_is_a_limit_for_each_package():
+    counts = {"_old": {"names": 3}, "_new": {"names": 1}}
+    assert words.excess(counts, {"_old": {"names": 3}, "_new": {"names": 1}}) == []
+    [problem] = words.excess(counts, {"_old": {"names": 3}})
+    assert problem.startswith("_new: 1 names, allowed 0")
+
+
+def test_docstrings_have_a_share():
+    assert words.excess({"_room": {"docstrings": 5, words.DOCUMENTED: 100}}, {}) == []
+    assert len(words.excess({"_room": {"docstrings": 6, words.DOCUMENTED: 100}}, {})) == 1
+
+
+def test_saved_totals_never_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(words, "ALLOWED", tmp_path / "allowed.json")
+    assert words.save({"_a": Counter(names=2)}) == ""
+    assert words.save({"_b": Counter(names=2)}) == ""  # moved to another package
+    assert words.load_allowed() == {"_b": {"names": 2}}
+    assert "names: 2 -> 3" in words.save({"_b": Counter(names=3)})
+    assert words.load_allowed() == {"_b": {"names": 2}}
