@@ -1,55 +1,78 @@
-"""docs/comparison.md: what it says of Treadle is shown by a test, and what it says of others has a source."""
+"""docs/comparison.md: a test shows each feature of ours, and a named file shows each feature of another engine."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from named_tests import ROOT, check_row, rows_of
+from named_tests import ROOT, check_row
+from script_modules import load_script
 
-PAGE = ROOT / "docs" / "comparison.md"
-TEXT = PAGE.read_text("utf-8")
-ROWS = rows_of(PAGE, "feature")
-ENGINES = 13
+check = load_script("check_comparison")
 
-
-def cells_of(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip()[1:-1].split("|")]
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
-def test_every_yes_of_ours_names_its_test(row: str):
-    _, ours, test, *others = cells_of(row)
-    if ours == "yes":
-        check_row(row)
-    else:
-        assert ours.startswith("no")
-        assert test == "none"
-    assert len(others) == ENGINES
+PAGE = (ROOT / "docs" / "comparison.md").read_text("utf-8")
+ENGINES = check.engines_of(PAGE)
+CITATIONS = check.citations_of(PAGE)
+SECTIONS = [section.partition("\n") for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:-1]]
 
 
-SOURCES = re.findall(r"^(\d+)\. ", TEXT, re.MULTILINE)
+@pytest.mark.parametrize(("feature", "body"), [(feature, body) for feature, _, body in SECTIONS])
+def test_features_name_a_test_and_an_engine(feature: str, body: str):
+    _, ours, _, *others = body.splitlines()
+    assert ours.startswith("Treadle: ")
+    check_row(ours)
+    lines = [line for line in others if line]
+    assert lines
+    assert len(lines) == sum(citation.feature == feature for citation in CITATIONS), "a line that cannot be read"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:60])
-def test_no_cell_is_empty_and_every_word_about_others_has_a_source_or_was_measured(row: str):
-    for cell in cells_of(row)[3:]:
-        if cell == "not found":
-            continue
-        assert re.match(r"(yes|no|partly)\b", cell), f"neither yes nor no nor partly: {cell!r}"
-        cited = re.findall(r"\[(\d+)\]", cell)
-        assert cited or "measured" in cell, f"without a source: {cell!r}"
-        assert all(number in SOURCES for number in cited), f"a source that is not in the list: {cell!r}"
+def test_engines_are_cited_with_their_versions():
+    assert len(ENGINES) == 8
+    assert all(packages for packages in ENGINES.values())
+    assert {citation.engine for citation in CITATIONS} == set(ENGINES)
+    assert len({(citation.feature, citation.engine) for citation in CITATIONS}) == len(CITATIONS)
 
 
-def test_the_sources_are_numbered_and_each_is_used():
-    assert [str(number) for number in range(1, len(SOURCES) + 1)] == SOURCES
-    cited = {number for row in ROWS for number in re.findall(r"\[(\d+)\]", row)}
-    assert cited == set(SOURCES)
+def test_absence_is_not_claimed():
+    assert len(SECTIONS) >= 10
+    assert re.findall(r"not found|: no\b", PAGE) == []
 
 
-def test_there_are_thirteen_engines_beside_ours():
-    head = next(line for line in TEXT.splitlines() if line.startswith("| feature"))
-    assert len(cells_of(head)) == 3 + ENGINES
-    assert all(re.fullmatch(r".+ \d+(\.\d+)+", cell) for cell in cells_of(head)[3:]), "each with its version"
+@pytest.mark.parametrize(
+    ("name", "cited"),
+    [
+        ("Agent", True),
+        ("Agent.cost", True),
+        ("run", True),
+        ("Agent.run", False),
+        ("Missing", False),
+        ("Missing.cost", False),
+        ("cos", False),
+    ],
+)
+def test_names_are_looked_up_in_their_class(name: str, cited: bool):
+    source = "class Agent:\n    cost = 1\n\nclass Other:\n    def run(self): ...\n"
+    assert check.names_it(source, name) is cited
+
+
+def test_wrong_citations_are_reported(tmp_path: Path):
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "agent.py").write_text("class Agent: ...")
+    page = (
+        "## Agents\n\n- Loom: `engine/agent.py` `Agent`\n- Loom: `engine/agent.py` `Team`\n- Loom: `team.py` `Team`"
+    )
+    assert check.problems_in(check.citations_of(page), tmp_path) == [
+        "Agents: Loom: engine/agent.py does not name Team",
+        "Agents: Loom: team.py does not exist",
+    ]
+
+
+def test_packages_are_read_from_the_table():
+    page = "| engine | packages |\n|---|---|\n| Loom | loom 1.2.3, @loom/mcp 0.4.0b1 (npm) |\n"
+    [packages] = check.engines_of(page).values()
+    assert [(package.name, package.version, package.npm) for package in packages] == [
+        ("loom", "1.2.3", False),
+        ("@loom/mcp", "0.4.0b1", True),
+    ]

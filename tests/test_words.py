@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from script_modules import load_script
 
-
-def load_script() -> ModuleType:
-    """Import the script by its path: `scripts/` is no package."""
-    spec = importlib.util.spec_from_file_location("words", ROOT / "scripts" / "words.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
-
-
-words = load_script()
+words = load_script("words")
 
 
 def test_no_package_exceeds_its_allowance():
