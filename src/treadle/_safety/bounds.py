@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Bound(Struct, frozen=True):
-    """What a number may be."""
+    """The range and kind of number that a setting accepts."""
 
     words: str
     least: float = -math.inf
@@ -66,7 +66,7 @@ def check_fields(value: Struct, prefix: str = "") -> None:
 
 
 def bounded(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that refuses numbers out of the bounds in its signature."""
+    """Wrap a function so that it refuses numbers outside the bounds in its signature."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     bounds = {name: (bound, optional) for name, bound, optional in _bounds_in(function.__annotations__)}
     whose = function.__qualname__.removesuffix(".__init__")
@@ -96,9 +96,9 @@ def _bounded_fields(struct: type[Struct]) -> tuple[tuple[str, Bound, bool], ...]
 
 
 def _bounds_in(annotations: Mapping[str, Any]) -> list[tuple[str, Bound, bool]]:
-    """By the names in the annotations, which are text: resolving them would import what is there for types only."""
-    found: list[tuple[str, Bound, bool]] = []
+    """Match annotations by name: they are text, and resolving them would import modules that only types need."""
+    fields: list[tuple[str, Bound, bool]] = []
     for name, annotation in annotations.items():
         parts = [part.strip() for part in str(annotation).split("|")]
-        found += [(name, _BOUNDS[part], "None" in parts) for part in parts if part in _BOUNDS]
-    return found
+        fields += [(name, _BOUNDS[part], "None" in parts) for part in parts if part in _BOUNDS]
+    return fields

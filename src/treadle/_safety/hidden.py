@@ -1,4 +1,7 @@
-"""Characters that a model reads and a person does not see, or sees in another order: who accepts a text must see it."""
+"""Detect characters that a model reads but a person does not see, or sees in another order.
+
+Whoever accepts a text must be able to see all of it.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,10}\U000e007f")
 
 
 def hidden_text(text: str) -> str:
-    """Where a text has characters that nobody sees, in words; empty if it has none."""
-    found = _HIDDEN.search(_FLAG.sub(lambda flag: " " * len(flag[0]), text))
-    if found is None:
+    """Describe the first invisible character of a text; return an empty string if it has none."""
+    match = _HIDDEN.search(_FLAG.sub(lambda flag: " " * len(flag[0]), text))
+    if match is None:
         return ""
-    line = text.count("\n", 0, found.start()) + 1
+    line = text.count("\n", 0, match.start()) + 1
     return (
-        f"line {line} has a character that nobody sees (U+{ord(found[0]):04X}): whoever accepts it must see all of it"
+        f"line {line} has a character that nobody sees (U+{ord(match[0]):04X}): whoever accepts it must see all of it"
     )

@@ -1,4 +1,4 @@
-"""Formats of well-known keys: how one is found in a text, and how one that has only begun is found at a text's end."""
+"""Formats of well-known keys: find complete keys in a text, and a key that is cut off at the end of a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from msgspec import Struct
 
 LONGEST_OPEN = 8192
-"""So many characters of what may be a key are held back in a stream; what is longer is cut there."""
+"""A stream holds back at most this many characters of a possible key; a longer one is cut there."""
 
 
 class KeyShape(Struct, frozen=True):
@@ -126,18 +126,18 @@ def _suspect() -> re.Pattern[str]:
 
 
 def may_hold_key(text: str) -> bool:
-    """Whether a short text has the mark of a key or the beginning of one: one look instead of many."""
+    """Return whether a short text may contain a key or the beginning of one, with one search instead of many."""
     return _suspect().search(text) is not None
 
 
 def begins_at(text: str) -> int:
-    """Where a key begins that has only begun or may go on when the text ends; the text's length if there is none.
+    """Return where a key starts that may continue after the end of the text; the text's length if there is none.
 
     Only the end of the text is searched, so that the time is linear in its length whatever it contains.
     """
     word = len(text.rstrip(_KEY_CHARACTERS))
-    found = _begun().search(text, max(0, word - _LEAD))
-    start = found.start() if found is not None else len(text)
+    match = _begun().search(text, max(0, word - _LEAD))
+    start = match.start() if match is not None else len(text)
     if "PRIVATE KEY" in text:
         ended = max((match.end() for match in _compiled(_PEM_END).finditer(text)), default=0)
         begin = _compiled(_PEM_BEGIN).search(text, ended)
@@ -146,7 +146,7 @@ def begins_at(text: str) -> int:
 
 
 def keys_in(text: str) -> Iterator[tuple[int, int]]:
-    """Where complete keys begin, with what shows that they are ones, and where they end."""
+    """Yield start and end of each complete key; the start includes the prefix that identifies it."""
     for shape in SHAPES:
         if any(mark in text for mark in shape.marks):
             for match in shape.expression.finditer(text):
@@ -154,7 +154,7 @@ def keys_in(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_whole_key(text: str) -> bool:
-    """Whether the whole text is one key, so that a part of it left out makes no difference."""
+    """Return whether the whole text is one key: dropping a part of it leaves it a key."""
     return any(
         mark in text and shape.expression.fullmatch(text) is not None for shape in SHAPES for mark in shape.marks
     )

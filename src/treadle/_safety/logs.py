@@ -1,5 +1,7 @@
-"""Logs without secrets and what is masked, and with the run they are about: every logger of ours, and those of the
-server below it, go through one filter."""
+"""Keep secrets and masked data out of logs, and add the run id to each record.
+
+All loggers of this package, and those of the HTTP server below it, go through one filter.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ _NOT_MASKED = "(left out: it could not be masked)"
 
 @contextmanager
 def logs_of(run_id: str, mask: Callable[[str], str] | None = None) -> Generator[None]:
-    """What is logged meanwhile, here and in what is called from here, says that it is about this run, and has what
-    `mask` makes of it: a tool that gets the data themselves may fail with them in its message."""
+    """Attach a run id and a mask to all log records made inside the block.
+
+    The mask matters here because a tool that receives unmasked data may put them into the message of its error.
+    """
     outer, outer_mask = _run.set(run_id), _mask.set(mask)
     try:
         yield
@@ -44,7 +48,7 @@ def _clean(text: str) -> str:
 
 
 class ProcessRedactor:
-    """For all secrets of the process, made again when one comes or goes."""
+    """Redact all secrets of the process; rebuilt when a secret is added or removed."""
 
     def __init__(self) -> None:
         self._made: tuple[int, dict[str, str], Redactor] | None = None
@@ -55,8 +59,8 @@ class ProcessRedactor:
             environment = environment_secrets(os.environ)
             made = self._made
             if made is None or made[0] != known_secrets.version or made[1] != environment:
-                version, known = known_secrets.version, known_secrets.values()
-                named = {**known, **environment}
+                version = known_secrets.version
+                named = {**known_secrets.values(), **environment}
                 self._made = made = (version, environment, Redactor([(n, v) for v, n in named.items()], env={}))
         return made[2].text(text)
 
@@ -65,8 +69,10 @@ process_redactor = ProcessRedactor()
 
 
 class SecretFilter(Filter):
-    """Takes secrets and what is masked out of a record's message and its traceback, and adds the run. It never drops a
-    record."""
+    """Remove secrets and masked data from the message and traceback of a record, and add the run id.
+
+    It never drops a record.
+    """
 
     def filter(self, record: LogRecord) -> bool:
         if (run := _run.get()) and not hasattr(record, "run"):
@@ -99,24 +105,27 @@ _filter = SecretFilter()
 
 
 def guarded(logger: Logger) -> Logger:
-    """The logger, with the filter. Filters are not inherited: each logger needs its own."""
+    """Add the filter to a logger. Filters are not inherited: each logger needs its own."""
     logger.addFilter(_filter)
     return logger
 
 
 def get_logger(name: str = "treadle") -> Logger:
-    """A logger of ours."""
+    """Return a logger that has the filter."""
     return guarded(logging.getLogger(name))
 
 
 def log_handled(log: Logger, text: str, *args: object, error: BaseException | None = None) -> None:
-    """A failure that the program has dealt with (the one being handled, unless one is given): one line as a warning,
-    which programs without a logging configuration show, and its traceback for those that log at `INFO`."""
+    """Log a failure that was handled: one line as a warning, the traceback at `INFO`.
+
+    A program without a logging configuration shows warnings only, so it gets the line and no traceback. Without
+    `error`, the exception being handled is logged.
+    """
     guarded(log)  # it may be one of the program's
     error = error or sys.exception()
-    # Clean before it is cut: half of what is to be taken out is something that nobody would find.
-    said = _clean(str(error)).strip().partition("\n")[0][:500]
-    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    # Redact before cutting: half of a secret would not be recognized any more.
+    message = _clean(str(error)).strip().partition("\n")[0][:500]
+    reason = f"{type(error).__name__}: {message}" if message else type(error).__name__
     log.warning(f"{text}: %s", *args, reason)
     if log.isEnabledFor(logging.INFO):
         log.info(f"{text}, in full:", *args, exc_info=error)

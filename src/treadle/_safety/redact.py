@@ -50,13 +50,13 @@ class Redactor:
         self, secrets: Iterable[str | tuple[str, str]] | Mapping[str, str] = (), *, env: Mapping[str, str] | None = None
     ) -> None:
         """`secrets` are values, or pairs of a name and a value."""
-        given = (
+        pairs = (
             cast(Mapping[str, str], secrets).items()
             if isinstance(secrets, Mapping)
             else ((item if isinstance(item, tuple) else ("secret", item)) for item in secrets)
         )
         named = environment_secrets(os.environ if env is None else env)
-        for name, value in given:
+        for name, value in pairs:
             if len(value) < _SHORTEST_GIVEN:
                 raise ConfigError(
                     f"the secret {name!r} is shorter than {_SHORTEST_GIVEN} characters, "
@@ -76,7 +76,7 @@ class Redactor:
         self._long: list[str] = []
 
     def suspects(self, data: bytes) -> bool:
-        """Whether a JSON text may contain a secret: the value of one, or the mark of a well-known key."""
+        """Return whether a JSON text may contain a secret: the value of one, or the mark of a well-known key."""
         for value in self._values:
             if value in data:
                 return True
@@ -99,8 +99,10 @@ class Redactor:
         return text
 
     def open_from(self, text: str) -> int:
-        """From where on the text may be the beginning of a secret that its next characters complete or lengthen;
-        its length, if it is not. No secret that is complete lies across this place."""
+        """Return where a secret may start that later characters complete or lengthen; the text's length if none does.
+
+        No complete secret lies across this position.
+        """
         blank = text
         for secret, _ in self._secrets:
             if secret in blank:
@@ -115,15 +117,15 @@ class Redactor:
                     start = len(text) - size
                     break
         for value in self._long:
-            found = text.find(value[:_WHOLE_PREFIXES])
-            while 0 <= found < start:
-                if value.startswith(text[found:]):
-                    start = found
-                found = text.find(value[:_WHOLE_PREFIXES], found + 1)
+            position = text.find(value[:_WHOLE_PREFIXES])
+            while 0 <= position < start:
+                if value.startswith(text[position:]):
+                    start = position
+                position = text.find(value[:_WHOLE_PREFIXES], position + 1)
         return self._before_complete(text, views, start) if start < len(text) else start
 
     def is_plain(self, text: str) -> bool:
-        """Whether a short text neither contains a secret nor ends in the beginning of one."""
+        """Return whether a short text neither contains a secret nor ends in the beginning of one."""
         if self._secrets:
             for value, _ in self._secrets:
                 if value in text:
@@ -163,29 +165,31 @@ class Redactor:
         return len(self._secrets[0][0]) if self._secrets else 0
 
     def _before_complete(self, text: str, views: list[str], start: int) -> int:
-        """`start`, or where a complete secret begins that reaches over it; `views` are the text without other ones."""
+        """Move `start` before any complete secret that lies across it; `views` are the text without other secrets."""
         moved = True
         while moved and start:
             moved = False
             for value, _ in self._secrets:
-                found = text.find(value, max(0, start - len(value) + 1), start + len(value) - 1)
-                if 0 <= found < start:
-                    start, moved = found, True
+                position = text.find(value, max(0, start - len(value) + 1), start + len(value) - 1)
+                if 0 <= position < start:
+                    start, moved = position, True
             for begin, end in (key for view in views for key in keys_in(view)):
                 if begin < start < end:
                     start, moved = begin, True
         return start
 
     def tree(self, value: T) -> T:
-        """A string, a struct, or lists, tuples and dicts of such, without secrets; the same object if it has none."""
+        """Redact a string, a struct, or a collection of such; return the same object if it has no secrets."""
         from treadle._safety.tree import binary_field, rewritten  # for the few values that have one
 
         return rewritten(value, self.text, binary_field)
 
 
 def _escaped(value: str) -> list[str]:
-    """How JSON writes a text, and JSON within JSON (the arguments of a call): quotes, line ends, and, as many programs
-    do it, everything that is not ASCII."""
+    """Return the forms of a text in JSON and in JSON within JSON (the arguments of a call).
+
+    Quotes and line ends are escaped, and, as many programs do it, everything that is not ASCII.
+    """
     if value.isascii() and value.isalnum():
         return []
     import json  # only for the few that need it
@@ -196,7 +200,7 @@ def _escaped(value: str) -> list[str]:
 
 
 def _without_keys(text: str) -> str:
-    """The text with blanks for keys that are complete: what follows one begins a word, as after a marker."""
+    """Replace complete keys by blanks, so that the text after a key begins a word, as it does after a marker."""
     for shape in SHAPES:
         if any(mark in text for mark in shape.marks):
             text = shape.expression.sub(lambda key: key[0] if key.end() == len(key.string) else " " * len(key[0]), text)

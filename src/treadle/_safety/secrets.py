@@ -30,12 +30,12 @@ _PLACEHOLDERS = frozenset(
         *("lm-studio", "lmstudio", "llama-cpp", "llama.cpp", "llamacpp", "localhost"),
     )
 )
-"""What people give to servers that want some key and look at none; also the names of such servers."""
+"""Values that people pass to servers that require a key and ignore it; also the names of such servers."""
 
 
 def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
-    """Secret values of an environment, with the names of their variables."""
-    found: dict[str, str] = {}
+    """Collect the secret values of an environment, with the names of their variables."""
+    secrets: dict[str, str] = {}
     for name, value in env.items():
         if name in _FOLDERS:
             continue
@@ -43,14 +43,14 @@ def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
             # GOOGLE_APPLICATION_CREDENTIALS and its like name a file.
             a_path = value.startswith(("/", "~", "./")) and name.upper().endswith(("CREDENTIALS", "CREDENTIAL"))
             if len(value) >= SHORTEST and not a_path:
-                found[value] = name
+                secrets[value] = name
         elif _ADDRESS_NAME.search(name):
-            found.update(dict.fromkeys(address_secrets(value), name))
-    return found
+            secrets.update(dict.fromkeys(address_secrets(value), name))
+    return secrets
 
 
 def address_secrets(address: str) -> list[str]:
-    """The password in an address, as it is written and as it is meant; a short one with what stands around it."""
+    """Return the password of an address, encoded and decoded; a short one includes the `:` and `@` around it."""
     if "@" not in address:
         return []
     try:
@@ -64,18 +64,18 @@ def address_secrets(address: str) -> list[str]:
 
 
 def header_secrets(headers: Mapping[str, str]) -> list[str]:
-    """The secret values of HTTP headers, without the word that says what they are."""
-    found: list[str] = []
+    """Return the secret values of HTTP headers, without their scheme (`Bearer`)."""
+    secrets: list[str] = []
     for name, value in headers.items():
         if _SECRET_HEADER.search(name):
             scheme = _SCHEME.match(value)
             rest = value[scheme.end() :] if scheme else value
-            found += [rest, *_parts(name.lower(), scheme[0].strip().lower() if scheme else "", rest)]
-    return list(dict.fromkeys([*found, *filter(None, map(_as_utf8, found))]))
+            secrets += [rest, *_parts(name.lower(), scheme[0].strip().lower() if scheme else "", rest)]
+    return list(dict.fromkeys([*secrets, *filter(None, map(_as_utf8, secrets))]))
 
 
 def _parts(name: str, scheme: str, value: str) -> list[str]:
-    """What a header's value is made of, if that is secret by itself: a password, the values of cookies."""
+    """Split off the parts of a header's value that are secret on their own: a password, the values of cookies."""
     if scheme == "basic":
         from base64 import b64decode
 
@@ -88,7 +88,7 @@ def _parts(name: str, scheme: str, value: str) -> list[str]:
 
 
 def _as_utf8(value: str) -> str:
-    """The text that bytes were meant as which a header's reader took for Latin-1."""
+    """Decode as UTF-8 what a header parser decoded as Latin-1; return an empty string if that fails."""
     try:
         return "" if value.isascii() else value.encode("latin-1").decode()
     except UnicodeError:
@@ -105,16 +105,16 @@ class KnownSecrets:
         self._lock = threading.RLock()  # a garbage collection may drop an owner while another is being added
 
     def keep(self, owner: object, name: str, values: Iterable[str], *, shortest: int = SHORTEST) -> None:
-        """Know these values for as long as `owner` lives. Placeholders and very short ones are no secrets."""
-        kept = [
+        """Treat these values as secrets for as long as `owner` lives, except placeholders and very short ones."""
+        secrets = [
             value for value in dict.fromkeys(values) if len(value) >= shortest and value.lower() not in _PLACEHOLDERS
         ]
-        if not kept:
+        if not secrets:
             return
         users = self._users
-        for value in kept:
+        for value in secrets:
             self._count(users, value, name, 1)
-        weakref.finalize(owner, self._forget, users, name, kept).atexit = False
+        weakref.finalize(owner, self._forget, users, name, secrets).atexit = False
 
     def values(self) -> dict[str, str]:
         """Each secret with its name."""
@@ -132,7 +132,7 @@ class KnownSecrets:
             self._count(users, value, name, -1)
 
     def _count(self, users: dict[str, tuple[str, int]], value: str, name: str, change: int) -> None:
-        """In the table in which it was counted: an owner that is dropped late takes nothing from a newer one."""
+        """Change a count in the table it was added to: an owner dropped late must not take from a newer table."""
         with self._lock:
             first, count = users.get(value, (name, 0))
             if count + change > 0:

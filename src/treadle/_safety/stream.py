@@ -25,14 +25,14 @@ class StreamRedactor:
         return bool(self._held)
 
     def feed(self, piece: str) -> str:
-        """What can be shown now."""
-        known = len(self._before)
+        """Add a piece and return the text that can be shown now."""
+        shown_length = len(self._before)
         text = f"{self._before}{self._held}{piece}"
         if len(text) < _SHORT and self._redactor.is_plain(text):
             self._held = ""
             self._before = self._standing_for(text)
-            return text[known:]
-        start = max(self._redactor.open_from(text), known)
+            return text[shown_length:]
+        start = max(self._redactor.open_from(text), shown_length)
         held = text[start:]
         if len(held) > LONGEST_OPEN and len(held) > self._redactor.longest:
             if is_whole_key(held):
@@ -40,22 +40,25 @@ class StreamRedactor:
             else:
                 start, held = len(text), ""
         self._held = held
-        return self._shown(text[:start], known) if start > known else ""
+        return self._shown(text[:start], shown_length) if start > shown_length else ""
 
     def flush(self) -> str:
-        """What was held back: the text ends here."""
-        text, known = self._before + self._held, len(self._before)
+        """Return the text that was held back: the stream ends here."""
+        text, shown_length = self._before + self._held, len(self._before)
         self._held = ""
-        return self._shown(text, known) if len(text) > known else ""
+        return self._shown(text, shown_length) if len(text) > shown_length else ""
 
-    def _shown(self, text: str, known: int) -> str:
+    def _shown(self, text: str, shown_length: int) -> str:
         clean = self._redactor.text(text)
         self._before = self._standing_for(clean)
-        return clean[known:] if known else clean
+        return clean[shown_length:] if shown_length else clean
 
     def _standing_for(self, shown: str) -> str:
-        """What stands for the end of what was shown: a letter for a letter, and an escaped line end for one of those,
-        because no key begins in the middle of a word, but one may begin there."""
+        """Return a harmless stand-in for the end of the shown text, to tell whether the next piece can begin a key.
+
+        No key begins in the middle of a word, so a letter stands for a letter; one may begin after an escaped line
+        end, so that is kept as one.
+        """
         last = shown[-1:]
         if last == "\\":
             return last

@@ -1,4 +1,4 @@
-"""What the user of this machine has accepted: folders whose instructions may be read, and skills as they were then.
+"""Store what the user of this machine has accepted: folders with instructions, and skills by their content.
 
 One file, for its owner only. Nothing is trusted by default, and nothing is trusted when the file cannot be relied on.
 """
@@ -39,7 +39,7 @@ class TrustStore:
         return self._read().folders
 
     def trusts_folder(self, folder: str | os.PathLike[str]) -> bool:
-        """Whether the user has trusted exactly this folder: one inside it was perhaps put there by somebody else."""
+        """Return whether the user has trusted exactly this folder; one inside it may come from somebody else."""
         return os.path.realpath(folder) in self._read().folders
 
     def trust_folder(self, folder: str | os.PathLike[str]) -> str:
@@ -59,7 +59,7 @@ class TrustStore:
         self._write(structs.replace(trusted, declined=(*trusted.declined, what)[-_MOST_DECLINED:]))
 
     def forget(self, path: str | os.PathLike[str]) -> bool:
-        """Forget a folder, of instructions or of a skill; whether there was anything to forget."""
+        """Forget a folder of instructions or of a skill; return whether it was stored."""
         gone = os.path.realpath(path)
         trusted = self._read()
         if gone not in trusted.folders and gone not in trusted.skills:
@@ -70,7 +70,7 @@ class TrustStore:
         return True
 
     def skill(self, path: str | os.PathLike[str], digest: str) -> Standing:
-        """`accepted` holds for this content wherever it lies; `changed`: what was accepted here was another."""
+        """Compare a skill with what was accepted: by content anywhere, or `changed` if this folder had another."""
         skills = self._read().skills
         if digest in skills.values():
             return "accepted"

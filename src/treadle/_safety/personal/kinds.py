@@ -1,6 +1,6 @@
-"""Where in a text personal data stand: by their form, by a check digit where they have one, or because they are listed.
+"""Find personal data in a text: by their form, by a check digit where they have one, or because they are listed.
 
-What cannot be told apart is taken for personal: masking too much costs a little sense, masking too little a secret.
+In doubt a text counts as personal: masking too much costs a little meaning, masking too little leaks a secret.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _INVISIBLE = r"[\u00ad\u200b-\u200d\u2060\ufeff]*"
 """Characters that a reader does not see: they may stand inside a listed name."""
 
 
-class Found(Struct, frozen=True):
-    """A span of a text, and what it is."""
+class PersonalSpan(Struct, frozen=True):
+    """A span of a text with personal data of one kind."""
 
     start: int
     end: int
@@ -65,8 +65,8 @@ def _ibans(text: str) -> Iterator[tuple[int, int]]:
     for match in _IBAN.finditer(text):
         places = [at for at in range(match.start(), match.end()) if text[at].isalnum()]
         compact = "".join(text[at] for at in places).upper()
-        known = _LENGTH.get(compact[:2])
-        for length in (known,) if known else range(min(34, len(compact)), 14, -1):
+        country_length = _LENGTH.get(compact[:2])
+        for length in (country_length,) if country_length else range(min(34, len(compact)), 14, -1):
             if length <= len(compact) and _mod_97(compact[:length]):
                 yield match.start(), places[length - 1] + 1
                 break
@@ -78,7 +78,7 @@ def _mod_97(compact: str) -> bool:
 
 
 def _cards(text: str) -> Iterator[tuple[int, int]]:
-    """Groups of digits that together pass the check: a number may stand beside another one."""
+    """Yield groups of digits that pass the check together: one number may directly follow another."""
     for run in _GROUPED_DIGITS.finditer(text):
         groups = [(match.start(), match.end()) for match in _DIGIT_GROUP.finditer(text, run.start(), run.end())]
         for first, (start, _) in enumerate(groups):
@@ -127,7 +127,7 @@ _BY_FORM: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
 
 
 class Finder:
-    """Finds the kinds it is told, and the names it is given."""
+    """Finds personal data of the chosen kinds, and listed names."""
 
     def __init__(self, kinds: Iterable[Kind] = KINDS, names: Iterable[str] = ()) -> None:
         chosen = list(kinds)
@@ -139,13 +139,13 @@ class Finder:
             raise ConfigError("a name to mask needs two characters at least, or it would be found inside every word")
         self._names = re.compile("|".join(map(_name_pattern, listed)), re.IGNORECASE) if listed else None
 
-    def find(self, text: str) -> list[Found]:
-        """Where personal data stand, in order and without overlaps: spans that overlap are taken as one."""
-        spans: list[Found] = []
+    def find(self, text: str) -> list[PersonalSpan]:
+        """Return the spans of personal data, in order; spans that overlap are merged."""
+        spans: list[PersonalSpan] = []
         if self._names is not None:
-            spans += [Found(*match.span(), "name") for match in self._names.finditer(text)]
+            spans += [PersonalSpan(*match.span(), "name") for match in self._names.finditer(text)]
         if len(text) > 3:
-            spans += [Found(start, end, kind) for kind, look in self._by_form for start, end in look(text)]  # type: ignore[arg-type]
+            spans += [PersonalSpan(start, end, kind) for kind, look in self._by_form for start, end in look(text)]  # type: ignore[arg-type]
         if len(spans) < 2:
             return spans
         spans.sort(key=lambda one: (one.start, one.start - one.end))
@@ -155,7 +155,7 @@ class Finder:
             if span.start >= last.end:
                 merged.append(span)
             elif span.end > last.end:
-                merged[-1] = Found(last.start, span.end, last.kind)
+                merged[-1] = PersonalSpan(last.start, span.end, last.kind)
         return merged
 
 
@@ -186,7 +186,7 @@ def _forms(char: str) -> Iterator[str]:
 
 
 def plain(kind: Kind, form: str) -> str:
-    """What was meant by the form that stood in the text: without the escapes of JSON, addresses and pages."""
+    """Decode the form in a text to the plain value: without the escapes of JSON, URLs and HTML."""
     if kind in ("name", "email"):
         form = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), form)
         form = html.unescape(unquote(form)) if "%" in form or "&" in form else form
@@ -197,7 +197,7 @@ def plain(kind: Kind, form: str) -> str:
 
 
 def canonical(kind: Kind, value: str) -> str:
-    """What two forms of the same datum have in common."""
+    """Normalize a value so that two forms of the same datum are equal."""
     value = unicodedata.normalize("NFC", value).casefold()
     return (
         value if kind in ("name", "email", "ip") else "".join(char for char in value if char.isalnum() or char == "+")

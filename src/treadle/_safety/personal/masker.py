@@ -44,7 +44,7 @@ class Masker:
     # ---- on the way in
 
     def text(self, text: str) -> str:
-        """The text with a placeholder for each personal datum. What is masked already stays as it is."""
+        """Replace each personal datum by a placeholder. Placeholders in the text stay as they are."""
         if "[" not in text:
             return self._masked(text)
         pieces: list[str] = []
@@ -55,24 +55,24 @@ class Masker:
         return "".join([*pieces, self._masked(text[end:])]) if pieces else self._masked(text)
 
     def tree(self, value: T) -> T:
-        """The same for every text in a value. Pictures, sound and files are left out unless they are allowed."""
-        return rewritten(value if self._media else self._readable(value), self.text, _kept)
+        """Mask every text in a value. Images, audio and files are left out unless they are allowed."""
+        return rewritten(value if self._media else self._readable(value), self.text, _unmasked_fields)
 
     def _masked(self, text: str) -> str:
-        found = self._finder.find(text)
-        if not found:
+        spans = self._finder.find(text)
+        if not spans:
             return text
         pieces: list[str] = []
         end = 0
-        for one in found:
-            value = plain(one.kind, text[one.start : one.end])
-            pieces += [text[end : one.start], self._vault.placeholder(self._user, one.kind, value)]
-            end = one.end
-            self.masked[one.kind] += 1
+        for span in spans:
+            value = plain(span.kind, text[span.start : span.end])
+            pieces += [text[end : span.start], self._vault.placeholder(self._user, span.kind, value)]
+            end = span.end
+            self.masked[span.kind] += 1
         return "".join([*pieces, text[end:]])
 
     def _readable(self, value: Any) -> Any:
-        """A value without parts that nobody can look into."""
+        """Replace parts whose content cannot be searched."""
         if isinstance(value, MediaPart):
             name = value.name or type(value).__name__.removesuffix("Part").lower()
             if isinstance(value, FilePart) and value.text:
@@ -95,7 +95,7 @@ class Masker:
     # ---- on the way out
 
     def restored(self, text: str) -> str:
-        """The text with what its placeholders stand for; one that is not known stays."""
+        """Replace placeholders by the values they stand for; an unknown one stays."""
         if "[" not in text:
             return text
         return PLACEHOLDER.sub(lambda match: self._vault.value(self._user, match[0]) or match[0], text)
@@ -104,7 +104,7 @@ class Masker:
         return rewritten(value, self.restored, binary_field)
 
     def unknown(self, value: Any) -> str:
-        """A placeholder in a value for which nothing is known; empty if there is none."""
+        """Return a placeholder in the value that the vault does not have; empty if there is none."""
         missing: list[str] = []
 
         def look(text: str) -> str:
@@ -119,12 +119,12 @@ class Masker:
 
 
 def open_from(text: str) -> int:
-    """From where on a text may be the beginning of a placeholder; its length, if it is not."""
-    found = OPEN.search(text, max(0, len(text) - 20))
-    return found.start() if found is not None else len(text)
+    """Return where a placeholder may start that is cut off at the end; the text's length if none does."""
+    match = OPEN.search(text, max(0, len(text) - 20))
+    return match.start() if match is not None else len(text)
 
 
-def _kept(value: Struct) -> frozenset[str]:
+def _unmasked_fields(value: Struct) -> frozenset[str]:
     if isinstance(value, _NAMED):
         return _NO_WORDS_NOR_NAME
     if (binary := binary_field(value)) == "data":

@@ -1,4 +1,4 @@
-"""What each placeholder stands for: in the memory of this process, or in a file of its own. Never in a journal."""
+"""Store the values of placeholders: in memory or in a separate file, never in a journal."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ class Vault:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path) if path is not None else None
-        self._known: dict[tuple[str, str], str] = {}
+        self._values: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
         self._key = secrets.token_bytes(32) if self.path is None else b""
 
     def placeholder(self, user: str, kind: Kind, value: str) -> str:
-        """What stands for a datum; it is remembered, in the file if there is one, before this returns."""
+        """Return the placeholder of a datum; it is stored, in the file if there is one, before this returns."""
         owner = self.owner(user)
         for attempt in range(8):
-            made = self._made(owner, kind, canonical(kind, value), attempt)
-            kept = self._value(owner, made)
-            if kept is None:
-                self._keep(owner, made, value)
+            made = self._make_placeholder(owner, kind, canonical(kind, value), attempt)
+            stored = self._value(owner, made)
+            if stored is None:
+                self._store(owner, made, value)
                 return made
-            if canonical(kind, kept) == canonical(kind, value):
+            if canonical(kind, stored) == canonical(kind, value):
                 return made
         raise JournalError("no placeholder is left for a personal datum")  # one in many billions
 
     def value(self, user: str, placeholder: str) -> str | None:
-        """What a placeholder stands for; None if this vault does not know it, or knows it of another user."""
+        """Return the value of a placeholder; None if this vault does not have it for this user."""
         kind, _, letters = placeholder[1:-1].partition("_")
         return self._value(self.owner(user), f"[{kind.upper()}_{letters.lower()}]")
 
     def forget(self, user: str) -> None:
-        """From now on nobody can tell what the placeholders of this user stand for."""
+        """Delete the values of all placeholders of a user."""
         owner = self.owner(user)
         with self._lock:
-            self._known = {key: value for key, value in self._known.items() if key[0] != owner}
+            self._values = {key: value for key, value in self._values.items() if key[0] != owner}
         if self.path is not None:
             with self._open() as db:
                 db.execute("DELETE FROM meaning WHERE owner = ?", (owner,))
@@ -69,7 +69,7 @@ class Vault:
     def owner(self, user: str) -> str:
         return hmac.new(self._secret(), user.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
-    def _made(self, owner: str, kind: Kind, value: str, attempt: int) -> str:
+    def _make_placeholder(self, owner: str, kind: Kind, value: str, attempt: int) -> str:
         text = f"{owner}\0{kind}\0{value}\0{attempt}".encode(errors="surrogatepass")
         number = int.from_bytes(hmac.new(self._secret(), text, hashlib.sha256).digest()[:8])
         letters: list[str] = []
@@ -80,9 +80,9 @@ class Vault:
 
     def _value(self, owner: str, placeholder: str) -> str | None:
         with self._lock:
-            known = self._known.get((owner, placeholder))
-        if known is not None or self.path is None:
-            return known
+            value = self._values.get((owner, placeholder))
+        if value is not None or self.path is None:
+            return value
         with self._open() as db:
             row = db.execute(
                 "SELECT value FROM meaning WHERE owner = ? AND placeholder = ?", (owner, placeholder)
@@ -91,7 +91,7 @@ class Vault:
             self._remember(owner, placeholder, str(row[0]))
         return None if row is None else str(row[0])
 
-    def _keep(self, owner: str, placeholder: str, value: str) -> None:
+    def _store(self, owner: str, placeholder: str, value: str) -> None:
         if self.path is not None:
             with self._open() as db:
                 db.execute("INSERT OR IGNORE INTO meaning VALUES (?, ?, ?)", (owner, placeholder, value))
@@ -99,9 +99,9 @@ class Vault:
 
     def _remember(self, owner: str, placeholder: str, value: str) -> None:
         with self._lock:
-            self._known[owner, placeholder] = value
-            if len(self._known) > MAX_REMEMBERED:
-                self._known.pop(next(iter(self._known)))
+            self._values[owner, placeholder] = value
+            if len(self._values) > MAX_REMEMBERED:
+                self._values.pop(next(iter(self._values)))
 
     def _secret(self) -> bytes:
         if not self._key:
@@ -112,8 +112,10 @@ class Vault:
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:
-        """A connection for one step: rarely needed, and safe in every thread and process. What it wrote is on disk
-        when the block ends."""
+        """Open a connection for one operation, which makes it safe in every thread and process.
+
+        Writes are on disk when the block ends.
+        """
         assert self.path is not None
         try:
             # Nobody but the owner of the process may read it, from its first byte on.
@@ -126,7 +128,7 @@ class Vault:
                 db.execute(statement)
             yield db
         except sqlite3.Error as error:
-            # As with a journal: what cannot be kept must not go on.
+            # As with a journal: a run must not continue with a value that is not stored.
             raise JournalError(f"the vault {self.path} cannot be used: {error}") from error
         finally:
             db.close()
