@@ -87,7 +87,7 @@ class Builder:
         return agent, agent_params
 
     def tools(self, component_id: str, ref: ToolRef) -> list[Tool]:
-        """The tools that one entry stands for."""
+        """Build the tools of one entry."""
         component_name = ref.component_name.replace("_", "").replace(" ", "").lower()
         if component_name == "agent":
             agent, agent_params = self.agent(ref.id or f"{component_id}-->worker", ref.params)
@@ -112,7 +112,7 @@ class Builder:
         return tools if isinstance(tools, list) else [tools]
 
     def _external(self, component_id: str, ref: ToolRef) -> Tool:
-        """A tool without a body: whoever runs the document gives the results of its calls."""
+        """Build a tool without a function: whoever runs the document supplies the results of its calls."""
         params: dict[str, Any] = {"name": ref.id, **ref.params}
         unknown = sorted(params.keys() - set(_EXTERNAL))
         if unknown or not params["name"]:
@@ -125,19 +125,20 @@ class Builder:
             raise ConfigError(f"{self.where}: {component_id}: {error}") from None
 
     def _params(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of a tool. The document names knowledge bases by id, the tool takes a path."""
+        """Return the parameters of a tool. The document names knowledge bases by id, the tool takes paths."""
         params = dict(params)
         if name == "retrieval" and "kb_ids" in params:
             ids: list[str] = [str(kb) for kb in params.pop("kb_ids")]
-            known = self.document.knowledge_bases
+            knowledge_bases = self.document.knowledge_bases
             if not ids:
                 raise ConfigError(f"{self.where}: kb_ids is empty: name at least one id from `knowledge_bases`")
             for kb in ids:
-                if kb not in known:
+                if kb not in knowledge_bases:
                     raise ConfigError(
-                        f"{self.where}: kb_ids has {kb!r}, which is not in `knowledge_bases`; {_nearest(kb, known)}"
+                        f"{self.where}: kb_ids has {kb!r}, which is not in `knowledge_bases`; "
+                        f"{_nearest(kb, knowledge_bases)}"
                     )
-            params["path"] = [str(self.base / known[kb]) for kb in dict.fromkeys(ids)]
+            params["path"] = [str(self.base / knowledge_bases[kb]) for kb in dict.fromkeys(ids)]
         return params
 
     def _model_for(self, agent_params: AgentParams, component_id: str) -> str | Model:
@@ -163,7 +164,7 @@ class Builder:
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
-    """The name that was probably meant, else all there are."""
-    known = list(names)
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known) or '(there are none)'}"
+    """Suggest the closest name, or list all of them."""
+    candidates = list(names)
+    near = difflib.get_close_matches(name, candidates, 1)
+    return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(candidates) or '(there are none)'}"

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a document, found without calling a model, a tool or a server."""
+"""Check a document without calling a model, a tool or a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
 class Checked(Struct, frozen=True):
-    """What a document describes, what is wrong with it, and what this machine still lacks to run it."""
+    """The components of a document, its problems, and notes on what this machine lacks to run it."""
 
     lines: list[str]
     problems: list[str]
@@ -40,10 +40,10 @@ def check_file(path: str | FilePath) -> Checked:
         order = sorted_components(document, str(file))
     except ConfigError as error:
         return Checked([], [str(error)], [])
-    found = list(_Checker(document, file.resolve().parent).problems(order))
+    issues = list(_Checker(document, file.resolve().parent).problems(order))
     where = lines_of(read_text(file), file.suffix.lower())
-    problems = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if fatal]
-    notes = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in found if not fatal]
+    problems = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in issues if fatal]
+    notes = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in issues if not fatal]
     return Checked([_described(document, name) for name in order], problems, notes)
 
 
@@ -64,8 +64,8 @@ def _described(document: Document, name: str) -> str:
     return f"{name}: agent on {params.llm_id or '(no model)'}, tools: {', '.join(tools) or 'none'}"
 
 
-Found = Iterator[tuple[Problem, bool]]
-"""Problems, each with whether it is one of the document: a missing key or package is one of this machine."""
+Issues = Iterator[tuple[Problem, bool]]
+"""Problems, each with True if the document is wrong; a missing key or package is a problem of this machine."""
 
 
 class _Checker:
@@ -73,7 +73,7 @@ class _Checker:
         self.document = document
         self.builder = Builder(document, base, where="")
 
-    def problems(self, order: list[str]) -> Found:
+    def problems(self, order: list[str]) -> Issues:
         if not any(kind_of(component) == "agent" for component in self.document.components.values()):
             yield Problem(("components",), "a document needs at least one component named Agent"), True
         for name in order:
@@ -88,7 +88,7 @@ class _Checker:
         for problem in reference_problems(self.document, order):
             yield problem, True
 
-    def _agent(self, name: str, raw: dict[str, Any], path: Path) -> Found:
+    def _agent(self, name: str, raw: dict[str, Any], path: Path) -> Issues:
         try:
             params: AgentParams = convert(raw, AgentParams, "")
         except ConfigError as error:
@@ -106,13 +106,13 @@ class _Checker:
         for number, mcp in enumerate(params.mcp):
             yield from self._attempt((*path, "mcp", number, "mcp_id"), lambda m=mcp: self.builder.mcp(name, m))
 
-    def _tool(self, name: str, ref: ToolRef, path: Path) -> Found:
+    def _tool(self, name: str, ref: ToolRef, path: Path) -> Issues:
         if ref.component_name.lower() == "agent":
             yield from self._agent(ref.id or name, ref.params, (*path, "params"))
         else:
             yield from self._attempt(path, lambda: self.builder.tools(name, ref))
 
-    def _attempt(self, path: Path, build: Callable[[], object]) -> Found:
+    def _attempt(self, path: Path, build: Callable[[], object]) -> Issues:
         try:
             build()
         except (MissingKeyError, MissingExtraError) as error:
@@ -130,7 +130,7 @@ def _text(error: Exception) -> str:
 
 
 def _path_in(message: str) -> Path:
-    """The path that a message about wrong data names."""
+    """Extract the path from a message about invalid data."""
     match = _AT.search(message)
     unknown = re.search(r"unknown field `([^`]+)`", message)
     parts = _PART.findall(match.group(1)) if match else []

@@ -25,7 +25,7 @@ Path = tuple[str | int, ...]
 
 
 class Problem(Struct, frozen=True):
-    """Something a document says that cannot be so, and where it says it."""
+    """An error of a document, and its path."""
 
     path: Path
     text: str

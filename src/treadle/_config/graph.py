@@ -62,8 +62,9 @@ class GraphAgent(FlowAgent[Any]):
             if kind_of(component) == "tool"
         }
         last = self._agents[agents[-1]][0]
-        known = {tool.name: tool for agent, _ in self._agents.values() for tool in agent.toolkit}
-        toolkit = Toolkit({**{tool.name: tool for tool in self._tools.values()}, **known}.values())
+        tools = {tool.name: tool for tool in self._tools.values()}
+        tools |= {tool.name: tool for agent, _ in self._agents.values() for tool in agent.toolkit}
+        toolkit = Toolkit(tools.values())
         self._approvals = {tool.name: tool.approval for tool in toolkit}
         super().__init__(last.model, toolkit, name=document.name, **options)
 
@@ -100,8 +101,7 @@ class GraphAgent(FlowAgent[Any]):
         await finish(run, text, reason, success=weak is None, error=error)
 
     async def _failed(self, run: Execution, done: StepDone) -> None:
-        """A component that has nothing to hand on ends the run, with what those before it have found, else with its own
-        account of what it has done."""
+        """End the run at a component without output, with the results so far, else with its own report."""
         error = TreadleError(f"{done.step}: {done.error}")
         reason = cast(StopReason, done.stop_reason if done.stop_reason in _SAID_NOTHING else "error")
         await finish(run, self.partial_answer(run) or done.result, reason, success=False, error=error)
@@ -154,7 +154,7 @@ class GraphAgent(FlowAgent[Any]):
     # ---- what the whole document says about each of its agents
 
     def _under(self, agent: Agent[Any, Any], run: Execution) -> Agent[Any, Any]:
-        """The agent with the settings of this run, the plug-ins of the document, and its policy about tools."""
+        """Copy an agent with the settings of this run, and the plug-ins and tool policy of the document."""
         agent = copy.copy(agent)
         agent.settings = agent.settings.with_changes(run.settings.asdict())
         # Who can ask a person is asked for runs inside this one anyway.
@@ -163,10 +163,10 @@ class GraphAgent(FlowAgent[Any]):
         return agent
 
     def _with_policy(self, tool: Tool) -> Tool:
-        """A policy that was put on the document's toolkit later counts; what the document itself says is kept."""
-        known = self.toolkit.get(tool.name)
-        changed = known is not None and known.approval != self._approvals.get(tool.name)
-        return tool.replace(approval=known.approval) if known is not None and changed else tool
+        """Apply a policy that was set on the document's toolkit later; otherwise keep the one of the document."""
+        current = self.toolkit.get(tool.name)
+        changed = current is not None and current.approval != self._approvals.get(tool.name)
+        return tool.replace(approval=current.approval) if current is not None and changed else tool
 
     # ---- what there is when the run is stopped or an answer is written
 
@@ -174,8 +174,8 @@ class GraphAgent(FlowAgent[Any]):
         return {name: done for name in self._order if (done := run.state.dag.steps.get(name)) is not None}
 
     def partial_answer(self, run: Execution) -> str:
-        found = [done.result for done in self._results(run).values() if done.result and done.status == "completed"]
-        return found[-1] if found else ""
+        results = [done.result for done in self._results(run).values() if done.result and done.status == "completed"]
+        return results[-1] if results else ""
 
     def findings(self, run: Execution) -> str:
         return "\n\n".join(f"[{name}]\n{done.result}" for name, done in self._results(run).items() if done.result)
@@ -212,7 +212,7 @@ def _tool_ref(component: Component) -> ToolRef:
 
 
 def _conversation(run: Execution, params: AgentParams, outputs: dict[str, str]) -> tuple[list[Message], Content]:
-    """What an agent of the document is told before its question, and the question: its last prompts of the user.
+    """Build the messages before the question, and the question itself: the last prompts of the user.
 
     Prompts of the system stay instructions; an exchange written out before the last prompts stays one.
     """
@@ -237,7 +237,7 @@ def _with_images(text: str, run: Execution) -> Content:
 
 
 def sorted_components(document: Document, where: str) -> list[str]:
-    """The components in topological order; an error names those that form a cycle."""
+    """Return the components in topological order; an error names those that form a cycle."""
     names = document.components
     upstream: dict[str, set[str]] = {name: set(component.upstream) for name, component in names.items()}
     for name, component in names.items():

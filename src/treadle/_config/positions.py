@@ -1,4 +1,4 @@
-"""On which line of a file something stands, by its path in the document."""
+"""Find the line of a value in a file by its path in the document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def line_of(lines: Lines, path: Path) -> int:
-    """The line of the nearest thing around `path` that the file has; 0 when nothing is known about it.
+    """Return the line of `path`, or of the closest value around it that the file has; 0 if there is none.
 
     A document may be written in a short form: one agent, or components without a key around them.
     """
@@ -61,7 +61,7 @@ def _yaml_lines(text: str) -> Lines:
 
 
 def _json_lines(text: str) -> Lines:
-    """A text that is known to be JSON: only its brackets, keys and commas are looked at."""
+    """Scan a text that is valid JSON: only its brackets, keys and commas matter."""
     import json
 
     lines: Lines = {}

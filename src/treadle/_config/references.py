@@ -11,7 +11,7 @@ from treadle._config.document import Component, Document, Path, Problem
 
 _REFERENCE = re.compile(r"\{\{\s*([^}]+?)\s*\}\}")
 SYSTEM = ("sys.query", "sys.user")
-"""What a run knows by itself: the question, and who asks."""
+"""References that every run provides: the question, and who asks."""
 _OUTPUT = "content"
 
 
@@ -20,12 +20,12 @@ def has_references(text: str) -> bool:
 
 
 def render(template: str, outputs: Mapping[str, str]) -> str:
-    """The text with each reference replaced; `outputs` has those of components, by id, and those in `SYSTEM`."""
+    """Replace each reference of a text; `outputs` has those of components, by id, and those in `SYSTEM`."""
     return _REFERENCE.sub(lambda match: outputs.get(match.group(1).split("@")[0].strip(), ""), template)
 
 
 def render_all(value: Any, outputs: Mapping[str, str]) -> Any:
-    """The same for every text inside a value of JSON's kinds."""
+    """Replace the references in every text inside a JSON value."""
     if isinstance(value, str):
         return render(value, outputs)
     if isinstance(value, dict):
@@ -36,7 +36,7 @@ def render_all(value: Any, outputs: Mapping[str, str]) -> Any:
 
 
 def reference_problems(document: Document, order: Sequence[str]) -> Iterator[Problem]:
-    """What is wrong with the references of each component: it may use what runs before it, by its exact name."""
+    """Yield the wrong references of each component: it may use components that run before it, by exact name."""
     for index, name in enumerate(order):
         for path, text in _texts(name, document.components[name]):
             for match in _REFERENCE.finditer(text):
@@ -60,7 +60,7 @@ def _problem(reference: str, order: Sequence[str], index: int) -> str:
 
 
 def _texts(name: str, component: Component) -> Iterator[tuple[Path, str]]:
-    """The texts of a component in which references are replaced."""
+    """Yield the texts of a component in which references are replaced."""
     params = component.obj.params
     for field in ("sys_prompt", "prompts", "content", "arguments"):
         yield from _inside(params.get(field), ("components", name, "obj", "params", field))

@@ -54,7 +54,7 @@ class TemporalSubmitter:
         return run_id
 
     async def wait(self, run_id: str) -> str:
-        """The stop reason, once the run has ended."""
+        """Wait until the run has ended, and return its stop reason."""
         return await self.client.get_workflow_handle_for(RunWorkflow.run, _workflow_id(run_id)).result()
 
     async def send(self, run_id: str, text: str) -> None:
@@ -156,7 +156,7 @@ class Advancer:
         return self._agents[name]
 
     async def _heartbeat(self, run: Run) -> None:
-        """Also checks the inbox for a cancellation, so that it need not wait for the end of a long tool call."""
+        """Send heartbeats, and check the inbox for a cancellation so that it takes effect during a long tool call."""
         while True:
             activity.heartbeat()
             await asyncio.sleep(HEARTBEAT.total_seconds() / 4)

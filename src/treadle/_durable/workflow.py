@@ -41,5 +41,5 @@ class RunWorkflow:
 
     @workflow.signal
     def wake(self) -> None:
-        """There is something in the inbox of a paused run."""
+        """Wake a paused run: its inbox has a new item."""
         self._signals += 1
