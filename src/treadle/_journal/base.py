@@ -14,7 +14,7 @@ MONTH = 30 * 86400.0
 
 
 class RunInfo(Struct, frozen=True, omit_defaults=True):
-    """What a list of runs shows of each."""
+    """The information about one run in a list of runs."""
 
     run_id: str
     parent: str = ""
@@ -100,7 +100,7 @@ class Journal(Protocol):
         thumb: Thumb | None = None,
         title: str | None = None,
     ) -> RunInfo:
-        """Change what people noted about a run; None leaves a part as it is. Secrets are taken out."""
+        """Change the annotations of a run; None leaves a field as it is. Secrets are redacted."""
         ...
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
@@ -134,8 +134,11 @@ class Journal(Protocol):
         ...
 
     async def is_driven(self, run_id: str) -> bool:
-        """Whether somebody drives the run. Where only the renewal of its claim can tell (its process was on another
-        machine), this waits until it is renewed or overdue: a quarter of the lease."""
+        """Return whether the run has a driver.
+
+        A process on another machine cannot be checked directly: then this waits until its claim is renewed or
+        overdue, at most a quarter of the lease.
+        """
         ...
 
     async def put(self, item: InboxItem) -> None:
@@ -153,12 +156,15 @@ class Journal(Protocol):
         ...
 
     async def recall(self, run_id: str, item_id: str) -> bool:
-        """Remove an item that nobody has taken yet; whether there was one."""
+        """Remove an item that nobody has taken yet; return whether there was one."""
         ...
 
     async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        """Note which run answers a request. With `alone`, a key has one run: the first that was noted since that time
-        is returned, and this one only if there was none. Notes from before that time are deleted."""
+        """Store which run answers a request, and delete notes older than `since`.
+
+        With `alone`, a key has one run: the first one noted since that time is returned, and this one only if there
+        was none.
+        """
         ...
 
     async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
@@ -174,5 +180,5 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """The same without `await`, for programs that use `run_sync`."""
+        """Close without `await`, for programs that use `run_sync`."""
         ...

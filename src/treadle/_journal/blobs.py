@@ -29,19 +29,19 @@ T = TypeVar("T")
 
 
 def may_hold_content(data: bytes) -> bool:
-    """Whether a stored event may have a content worth keeping elsewhere."""
+    """Return whether a stored event may have content large enough for a separate row."""
     return len(data) > SMALLEST and (b'"data":"' in data or b'"base64":true' in data)
 
 
 def references(data: bytes) -> list[str]:
-    """The contents that a stored event refers to."""
+    """Return the keys of the contents that a stored event refers to."""
     if b'"blob":"' not in data:
         return []
-    return [found.decode() for found in _REFERENCE.findall(data)]
+    return [key.decode() for key in _REFERENCE.findall(data)]
 
 
 def detached(event: T) -> tuple[T, dict[str, bytes]]:
-    """The event, or message, with references in place of its contents, and the contents."""
+    """Replace the contents of an event or message by references; return both."""
     contents: dict[str, bytes] = {}
 
     def detach(part: MediaPart | Artifact) -> MediaPart | Artifact:
@@ -57,15 +57,15 @@ def detached(event: T) -> tuple[T, dict[str, bytes]]:
 
 
 def parts_of(event: Event) -> list[MediaPart | Artifact]:
-    """Everything in an event that has a content of its own."""
-    found: list[MediaPart | Artifact] = []
+    """Collect the parts and artifacts of an event."""
+    parts: list[MediaPart | Artifact] = []
 
     def note(part: MediaPart | Artifact) -> MediaPart | Artifact:
-        found.append(part)
+        parts.append(part)
         return part
 
     _walk(event, note)
-    return found
+    return parts
 
 
 def attached(event: Event, lookup: Lookup) -> Event:
@@ -101,20 +101,20 @@ def _changed(part: MediaPart | Artifact, text: str, blob: str) -> MediaPart | Ar
 
 
 def _walk(value: T, change: Callable[[Any], Any]) -> T:
-    """The value with every part and artifact changed; the same object where nothing has changed."""
-    given: Any = value
-    if isinstance(given, MediaPart | Artifact):
-        return change(given)
-    if isinstance(given, Struct):
-        new = {name: _walk(getattr(given, name), change) for name in given.__struct_fields__}
-        changed = {name: field for name, field in new.items() if field is not getattr(given, name)}
-        return cast(T, msgspec.structs.replace(given, **changed) if changed else given)
-    if isinstance(given, tuple):
-        items = cast("tuple[Any, ...]", given)
+    """Change every part and artifact in a value; return the same object if nothing changed."""
+    node: Any = value
+    if isinstance(node, MediaPart | Artifact):
+        return change(node)
+    if isinstance(node, Struct):
+        new = {name: _walk(getattr(node, name), change) for name in node.__struct_fields__}
+        changed = {name: field for name, field in new.items() if field is not getattr(node, name)}
+        return cast(T, msgspec.structs.replace(node, **changed) if changed else node)
+    if isinstance(node, tuple):
+        items = cast("tuple[Any, ...]", node)
         walked = tuple(_walk(item, change) for item in items)
-        return cast(T, given if all(a is b for a, b in zip(walked, items, strict=True)) else walked)
-    if isinstance(given, dict):
-        fields = cast("dict[Any, Any]", given)
+        return cast(T, node if all(a is b for a, b in zip(walked, items, strict=True)) else walked)
+    if isinstance(node, dict):
+        fields = cast("dict[Any, Any]", node)
         filled = {key: _walk(field, change) for key, field in fields.items()}
-        return cast(T, given if all(filled[key] is fields[key] for key in fields) else filled)
+        return cast(T, node if all(filled[key] is fields[key] for key in fields) else filled)
     return value

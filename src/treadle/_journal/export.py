@@ -38,16 +38,18 @@ class _Line(Struct, frozen=True, omit_defaults=True):
 
 
 async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, notes: bool = True) -> bytes:
-    """The run and its children as JSON lines, with what people noted about them unless `notes` is False; with `salvage`
-    a damaged run up to its first damaged record."""
+    """Export a run and its children as JSON lines, with their annotations unless `notes` is False.
+
+    With `salvage`, a damaged run is exported up to its first damaged record.
+    """
     records = await journal.load(run_id, salvage=salvage)
     infos = [await journal.info(run_id), *await _descendants(journal, run_id)]
     for child in infos[1:]:
         records.extend(await journal.load(child.run_id, salvage=salvage))
     noted = {info.run_id: annotations_of(info) for info in infos}
-    kept = {run: annotations for run, annotations in noted.items() if notes and annotations != Annotations()}
+    annotated = {run: annotations for run, annotations in noted.items() if notes and annotations != Annotations()}
     # In a thread: a long run is many megabytes, and a server has other things to do.
-    return await asyncio.to_thread(_written, _Header(FORMAT, SCHEMA, run_id, kept), records)
+    return await asyncio.to_thread(_written, _Header(FORMAT, SCHEMA, run_id, annotated), records)
 
 
 def _written(header: _Header, records: Sequence[Record]) -> bytes:
@@ -62,7 +64,7 @@ async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:
 
 
 def is_exported(data: bytes) -> bool:
-    """Whether it begins as an exported run does."""
+    """Return whether the data starts like an exported run."""
     return f'"format":"{FORMAT}"'.encode() in data[:200].replace(b" ", b"")
 
 

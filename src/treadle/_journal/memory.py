@@ -24,6 +24,7 @@ from treadle._journal.catalog.values import (
     ToolUse,
     ascii_parts,
 )
+from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.rows import (
     QUESTION_CHARS,
     Row,
@@ -33,7 +34,6 @@ from treadle._journal.rows import (
     status_after,
     to_rows,
 )
-from treadle._journal.taken import TakenItems
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record, encode_event
 
@@ -54,7 +54,7 @@ class MemoryJournal:
         self._uses: dict[str, set[str]] = {}
         """Which contents each run has."""
         self._inbox: list[InboxItem] = []
-        self._taken = TakenItems()
+        self._pending_items = PendingItems()
         self._requests = RememberedRequests()
 
     async def append(self, records: Sequence[Record]) -> None:
@@ -67,14 +67,14 @@ class MemoryJournal:
             self._begun += 1
             self._infos[run] = initial_info(records[0], self._begun)
         self._logs.setdefault(run, []).extend(
-            self._kept(record, row) for record, row in zip(records, rows, strict=True)
+            self._detached(record, row) for record, row in zip(records, rows, strict=True)
         )
         info = msgspec.structs.replace(self._infos[run], updated=records[-1].time, records=len(self._logs[run]))
         for record in records:
             if status := status_after(record.event):
                 info = msgspec.structs.replace(info, status=status[0], stop_reason=status[1])
         self._infos[run] = info
-        self._taken.forget(run, self._taken.recorded_by(records))
+        self._pending_items.forget(run, self._pending_items.recorded_by(records))
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         if run_id not in self._logs:
@@ -84,7 +84,7 @@ class MemoryJournal:
             return records
         return [msgspec.structs.replace(it, event=attached(it.event, self._contents.get)) for it in records]
 
-    def _kept(self, record: Record, row: Row) -> Record:
+    def _detached(self, record: Record, row: Row) -> Record:
         """The record as it is kept: without contents, which are kept once for all runs."""
         if not row.contents:
             return record
@@ -98,14 +98,14 @@ class MemoryJournal:
     def _matching(self, only: RunFilter) -> list[RunInfo]:
         fits = fitting(only)
         parts = ascii_parts(only.get("said", ""))
-        infos = (info for known in self._newest_first() if fits(info := self._shown(known)))
-        return [info for info in infos if not parts or self._said(info, parts)]
+        infos = (info for info in map(self._shown, self._newest_first()) if fits(info))
+        return [info for info in infos if not parts or self._contains(info, parts)]
 
-    def _said(self, info: RunInfo, parts: Sequence[str]) -> bool:
-        """The same as the databases say of it."""
+    def _contains(self, info: RunInfo, parts: Sequence[str]) -> bool:
+        """Search the same texts as the databases do."""
         records = self._logs[info.run_id][0 if len(info.question) >= QUESTION_CHARS else 1 :]
-        said = (record.event for record in records if record.event.__struct_config__.tag in (*SAID, "run_started"))
-        texts = (encode_event(event).decode().lower() for event in said)
+        events = (record.event for record in records if record.event.__struct_config__.tag in (*SAID, "run_started"))
+        texts = (encode_event(event).decode().lower() for event in events)
         return any(all(part in text for part in parts) for text in (info.question.lower(), *texts))
 
     def _shown(self, info: RunInfo) -> RunInfo:
@@ -157,7 +157,7 @@ class MemoryJournal:
             del self._logs[run], self._infos[run]
             self._tools.pop(run, None)
             self._claims.pop(run, None)
-            self._taken.remove_all(run)
+            self._pending_items.remove_all(run)
             self._uses.pop(run, None)
         used = {key for keys in self._uses.values() for key in keys}
         self._contents = {key: content for key, content in self._contents.items() if key in used}
@@ -186,7 +186,7 @@ class MemoryJournal:
             raise RunBusyError(f"run {run_id} is being driven by {driver}")
         epoch = self._claims.get(run_id, (0, ""))[0] + 1
         self._claims[run_id] = (epoch, owner)
-        self._inbox = self._taken.remove_all(run_id) + self._inbox
+        self._inbox = self._pending_items.remove_all(run_id) + self._inbox
         return epoch
 
     def _driver(self, run_id: str) -> str:
@@ -209,7 +209,7 @@ class MemoryJournal:
             return []
         items = [item for item in self._inbox if item.run_id == run_id and (not kinds or item.kind in kinds)]
         self._inbox = [item for item in self._inbox if item not in items]
-        self._taken.add(run_id, items)
+        self._pending_items.add(run_id, items)
         return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:

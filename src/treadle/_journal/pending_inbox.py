@@ -1,4 +1,4 @@
-"""Inbox items that a driver has taken and that are not recorded yet.
+"""Inbox items that a driver has read and that are not recorded yet.
 
 An item is deleted from the inbox in the same transaction as the record that accounts for it: a message with the
 `Injected` that names it, a decision with its `Approved`, a result with its `ToolAnswered`, all that are left with
@@ -13,8 +13,8 @@ from treadle._journal.base import InboxItem
 from treadle._types.events import Approved, Event, Injected, Record, RunFinished, ToolAnswered
 
 
-class TakenItems:
-    """The items that one journal's drivers have taken and no record accounts for yet, by run."""
+class PendingItems:
+    """The items that the drivers of one journal have read and no record accounts for yet, by run."""
 
     def __init__(self) -> None:
         self._items: dict[str, list[InboxItem]] = {}
@@ -23,7 +23,7 @@ class TakenItems:
         self._items.setdefault(run_id, []).extend(items)
 
     def recorded_by(self, records: Sequence[Record]) -> list[str]:
-        """The ids of the items that `records`, all of one run, account for."""
+        """Return the ids of the items that `records`, all of one run, account for."""
         items = self._items.get(records[0].run)
         if not items:  # the usual case
             return []

@@ -15,10 +15,10 @@ from treadle._journal.catalog.changes import summarise_older
 from treadle._journal.catalog.postgres import Catalog
 from treadle._journal.catalog.requests import Requests, stamped
 from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
-from treadle._journal.taken import TakenItems
 from treadle._safety.secrets import address_secrets, known_secrets
 from treadle._types.errors import (
     ConfigError,
@@ -72,7 +72,7 @@ class PostgresJournal:
         self._renewing: asyncio.Task[None] | None = None
         self._epochs: dict[str, int] = {}
         """The epoch of the claim of each run that this journal drives."""
-        self._taken = TakenItems()
+        self._pending_items = PendingItems()
 
     def __repr__(self) -> str:
         return f"PostgresJournal(schema={self._schema!r})"  # the address may contain a password
@@ -82,7 +82,7 @@ class PostgresJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        epoch, recorded = self._epochs.get(run, 0), self._taken.recorded_by(records)
+        epoch, recorded = self._epochs.get(run, 0), self._pending_items.recorded_by(records)
         attempts = 0
 
         async def job(con: Connection) -> None:
@@ -93,7 +93,7 @@ class PostgresJournal:
 
         await self._run(job)
         if recorded:
-            self._taken.forget(run, recorded)
+            self._pending_items.forget(run, recorded)
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
@@ -159,7 +159,7 @@ class PostgresJournal:
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._run(lambda con: self._store.claim(con, run_id, owner, this_process()))
         self._epochs[run_id] = epoch
-        self._taken.remove_all(run_id)
+        self._pending_items.remove_all(run_id)
         if self._renewing is None:
             self._renewing = asyncio.create_task(self._renew_claims(), name="treadle-journal-claims")
         return epoch
@@ -188,7 +188,7 @@ class PostgresJournal:
         # Not repeated: a second attempt would not return what the first may have taken; the next claim puts that back.
         items = await self._run(lambda con: self._store.take(con, run_id, kinds), retry=False)
         if items:
-            self._taken.add(run_id, items)
+            self._pending_items.add(run_id, items)
         return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:
@@ -289,7 +289,7 @@ class PostgresJournal:
             return self._pool
 
     def _is_connection_loss(self, error: Exception) -> bool:
-        """Whether the connection or the server was lost, and may come back."""
+        """Return whether the connection or the server was lost, which may be temporary."""
         d = self._driver
         lost = (
             OSError,

@@ -149,14 +149,14 @@ class Store:
 
     async def _insert_contents(self, con: Connection, run: str, contents: Mapping[str, bytes]) -> None:
         await self._lock_contents(con)
-        known = self._sql("INSERT INTO {s}.contents VALUES($1, $2) ON CONFLICT DO NOTHING")
-        used = self._sql("INSERT INTO {s}.uses VALUES($1, $2) ON CONFLICT DO NOTHING")
+        insert_content = self._sql("INSERT INTO {s}.contents VALUES($1, $2) ON CONFLICT DO NOTHING")
+        insert_use = self._sql("INSERT INTO {s}.uses VALUES($1, $2) ON CONFLICT DO NOTHING")
         for key, content in contents.items():
-            await con.execute(known, key, content)
-            await con.execute(used, run, key)
+            await con.execute(insert_content, key, content)
+            await con.execute(insert_use, run, key)
 
     async def _lock_contents(self, con: Connection) -> None:
-        """Until the transaction ends: a content that one driver finds must not be deleted with another one's run."""
+        """Lock until the transaction ends, so that no other driver deletes a content that this one has just found."""
         await con.execute("SELECT pg_advisory_xact_lock(hashtext($1))", f"treadle contents {self._schema}")
 
     async def _raise_refusal(self, con: Connection, run: str, first: int, epoch: int) -> None:
@@ -170,7 +170,7 @@ class Store:
         )
 
     async def has_rows(self, con: Connection, rows: Sequence[Row]) -> bool:
-        """Whether exactly these records are stored; for an append that lost its connection before the confirmation."""
+        """Return whether exactly these records are stored, after a connection was lost before the confirmation."""
         sql = self._sql("SELECT seq, time, data FROM {s}.records WHERE run = $1 AND seq >= $2 ORDER BY seq")
         stored = await con.fetch(sql, rows[0].run, rows[0].seq)
         return [tuple(row) for row in stored] == [(row.seq, row.time, row.data.decode()) for row in rows]
@@ -278,7 +278,7 @@ class Store:
         return owner if (in_lease if alive is None else alive) else ""
 
     async def driven_runs(self, con: Connection) -> list[str]:
-        """The runs that somebody drives at this moment."""
+        """Return the runs that have a driver now."""
         sql = "SELECT run, host, pid, started, until > clock_timestamp() FROM {s}.claims WHERE owner <> ''"
         driven: list[str] = []
         for run, host, pid, started, in_lease in await con.fetch(self._sql(sql)):
@@ -288,8 +288,10 @@ class Store:
         return driven
 
     async def sign_of_life(self, con: Connection, run_id: str) -> bool | float:
-        """Whether somebody drives the run; where its process cannot be seen from here, the seconds its lease has left
-        (that only a renewal makes more)."""
+        """Return whether the run has a driver; the remaining seconds of its lease if its process is on another machine.
+
+        Only a renewal makes these seconds more.
+        """
         sql = """SELECT owner, host, pid, started, extract(epoch FROM until - clock_timestamp())::float8
             FROM {s}.claims WHERE run = $1"""
         row = await con.fetchrow(self._sql(sql), run_id)

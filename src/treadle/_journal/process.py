@@ -34,7 +34,7 @@ def _identity(pid: int) -> ProcessIdentity:
 
 
 def is_alive(process: ProcessIdentity) -> bool | None:
-    """Whether the process is running; None if that cannot be found out from here."""
+    """Return whether the process is running; None if it cannot be checked from here."""
     if process.host != _host():
         return None
     started = _started(process.pid)
@@ -56,7 +56,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """The start time of a process; "" if this system does not tell; None if there is no such process."""
+    """Return the start time of a process; "" if this system does not tell, None if there is no such process."""
     if sys.platform == "win32":
         return _started_windows(pid)
     try:

@@ -1,4 +1,4 @@
-"""What all journals share: checking a batch of records, records as rows and back, the information about a run."""
+"""Shared by all journals: check a batch of records, convert records to rows and back, describe a run."""
 
 from __future__ import annotations
 

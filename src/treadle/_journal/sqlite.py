@@ -18,9 +18,9 @@ from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog.changes import changed_annotations, summarise_older
 from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
-from treadle._journal.taken import TakenItems
 from treadle._journal.writer import Writer
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import Record, RunFinished
@@ -61,7 +61,7 @@ class SqliteJournal:
         """The epoch of the claim of each run that this journal drives."""
         self._numbers: dict[str, int] = {}
         """The number in the file of each run that is being written."""
-        self._taken = TakenItems()
+        self._pending_items = PendingItems()
         self._readers: list[sqlite3.Connection] = []
         """The connection for reading, once it is open."""
         self._reading = threading.Lock()
@@ -86,13 +86,14 @@ class SqliteJournal:
             return
         rows = to_rows(records)
         run = rows[0].run
-        number, epoch, recorded = self._numbers.get(run), self._epochs.get(run, 0), self._taken.recorded_by(records)
+        number, epoch = self._numbers.get(run), self._epochs.get(run, 0)
+        recorded = self._pending_items.recorded_by(records)
         self._numbers[run] = await self._write(
             lambda con: store.append(con, records, rows, number, epoch, recorded),
             quick=not any(row.contents for row in rows),
         )
         if recorded:
-            self._taken.forget(run, recorded)
+            self._pending_items.forget(run, recorded)
         if isinstance(records[-1].event, RunFinished):
             del self._numbers[run]
 
@@ -149,7 +150,7 @@ class SqliteJournal:
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._write(lambda con: store.claim(con, run_id, owner, this_process(), self._lease))
         self._epochs[run_id] = epoch
-        self._taken.remove_all(run_id)
+        self._pending_items.remove_all(run_id)
         return epoch
 
     async def release(self, run_id: str, owner: str) -> None:
@@ -168,7 +169,7 @@ class SqliteJournal:
         if not await self._write(lambda con: store.waiting(con, run_id, kinds), transaction=False):
             return []
         items = await self._write(lambda con: store.take(con, run_id, kinds))
-        self._taken.add(run_id, items)
+        self._pending_items.add(run_id, items)
         return items
 
     async def recall(self, run_id: str, item_id: str) -> bool:
@@ -239,7 +240,7 @@ class SqliteJournal:
         self._reading = threading.Lock()
         self._epochs.clear()
         self._numbers.clear()
-        self._taken = TakenItems()
+        self._pending_items = PendingItems()
         return [*read, *([] if written is None else [written])]
 
 
@@ -266,7 +267,7 @@ def _open(path: Path, synchronous: Literal["NORMAL", "FULL"]) -> sqlite3.Connect
 
 
 def _drop(writer: Writer, readers: list[sqlite3.Connection]) -> None:
-    """Nobody has the journal any more."""
+    """Close the file of a journal that was garbage-collected."""
     writer.shut()
     for reader in readers:
         reader.close()

@@ -334,7 +334,7 @@ def _drives(host: str, pid: int, started: str, until: float) -> bool:
 
 
 def driven_runs(con: sqlite3.Connection) -> list[str]:
-    """The runs that somebody drives at this moment."""
+    """Return the runs that have a driver now."""
     held = con.execute("SELECT run, host, pid, started, until FROM claims WHERE owner <> ''").fetchall()
     return [run for run, *holder in held if _drives(*holder)]
 

@@ -91,8 +91,8 @@ def overview_of(infos: Sequence[RunInfo], tools: Mapping[str, Mapping[str, ToolU
 
 
 def _cost(ended: Iterable[RunSummary]) -> float | None:
-    known = [summary.cost for summary in ended if summary.cost is not None]
-    return sum(known) if known else None
+    costs = [summary.cost for summary in ended if summary.cost is not None]
+    return sum(costs) if costs else None
 
 
 def _groups(infos: Sequence[RunInfo], key: Callable[[RunInfo], K]) -> dict[K, Group]:

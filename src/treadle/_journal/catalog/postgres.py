@@ -34,7 +34,7 @@ WORDS = sql.Words(
     driven="SELECT jsonb_array_elements_text(CAST(:driven AS jsonb))",
     bucket="CAST(floor(r.created / :span) AS bigint)",
     begins="starts_with(r.run, :prefix)",
-    said=f"SELECT 1 FROM {{s}}records AS l WHERE l.run = r.run AND (l.type IN {SAID!r} OR ({_LONG}))",
+    text_records=f"SELECT 1 FROM {{s}}records AS l WHERE l.run = r.run AND (l.type IN {SAID!r} OR ({_LONG}))",
     like="ILIKE",
 )
 _TYPES = {
@@ -99,7 +99,7 @@ class Catalog:
         ]
         running, more = sql.where({**only, "status": "running"}, WORDS, driven)
         same = only.get("status", "") in ("", "running")
-        found = sql.Answers(
+        answers = sql.Answers(
             total=tuple(total),
             statuses=await ask(sql.counted("r.status", condition)),
             reasons=await ask(sql.counted("r.stop_reason", condition)),
@@ -114,7 +114,7 @@ class Catalog:
             driven=(await self._ask(con, sql.totals(running), more))[0][0] if same and driven else 0,
             pending=(await self._ask(con, sql.COUNT_UNSUMMARISED))[0][0],
         )
-        return sql.overview_of(found)
+        return sql.overview_of(answers)
 
     async def unsummarised(self, con: Connection, limit: int) -> list[str]:
         return [row[0] for row in await self._ask(con, sql.LIST_UNSUMMARISED, {"limit": limit})]

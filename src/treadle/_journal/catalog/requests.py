@@ -1,5 +1,7 @@
-"""Which run answers which request of a client, so that a request that is sent again finds its run: notes that outlive
-the server, by a key that the server makes of the request."""
+"""Store which run answers which client request, so that a repeated request finds its run after a restart.
+
+The key of a note is made by the server from the request.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,15 @@ def stamped(note: RequestNote) -> RequestNote:
 
 
 def noted(con: sqlite3.Connection, key: str, since: float) -> list[RequestNote]:
-    """Oldest first."""
+    """Return the notes of a key since a time, oldest first."""
     sql = "SELECT run, content, time FROM requests WHERE key = ? AND time >= ? ORDER BY time, run"
     return [RequestNote(*row) for row in con.execute(sql, (key, since))]
 
 
 def note(con: sqlite3.Connection, key: str, one: RequestNote, since: float, alone: bool) -> RequestNote:
     con.execute("DELETE FROM requests WHERE time < ?", (since,))
-    if alone and (found := noted(con, key, since)):
-        return found[0]
+    if alone and (earlier := noted(con, key, since)):
+        return earlier[0]
     con.execute("INSERT OR REPLACE INTO requests VALUES(?, ?, ?, ?)", (key, one.run_id, one.content, one.time))
     return one
 
@@ -63,7 +65,7 @@ class Connection(Protocol):
 
 
 class Requests:
-    """The same, in the tables of one database schema."""
+    """The same operations for Postgres, in the tables of one database schema."""
 
     def __init__(self, schema: str) -> None:
         self._schema = schema
@@ -80,8 +82,8 @@ class Requests:
             # Two servers that get one request at once must find the same run.
             await con.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"{self._schema} {key}")
             await con.execute(self._sql("DELETE FROM {s}.requests WHERE time < $1"), since)
-            if alone and (found := await self.noted(con, key, since)):
-                return found[0]
+            if alone and (earlier := await self.noted(con, key, since)):
+                return earlier[0]
             sql = "INSERT INTO {s}.requests VALUES($1, $2, $3, $4) ON CONFLICT DO NOTHING"
             await con.execute(self._sql(sql), key, one.run_id, one.content, one.time)
             return one
@@ -101,24 +103,24 @@ class RememberedRequests:
         return [one for one in self._notes.get(key, ()) if one.time >= since]
 
     def note(self, key: str, one: RequestNote, since: float, alone: bool) -> RequestNote:
-        for known in list(self._notes):  # the oldest are first
-            if len(fresh := self.noted(known, since)) == len(self._notes[known]):
+        for other_key in list(self._notes):  # the oldest are first
+            if len(fresh := self.noted(other_key, since)) == len(self._notes[other_key]):
                 break
-            self._keep(known, fresh)
-        if alone and (found := self.noted(key, since)):
-            return found[0]
+            self._store(other_key, fresh)
+        if alone and (earlier := self.noted(key, since)):
+            return earlier[0]
         others = [other for other in self._notes.get(key, ()) if other.run_id != one.run_id]
         self._notes[key] = [*others, one]
         return one
 
     def forget(self, key: str, run_id: str) -> None:
-        self._keep(key, [one for one in self._notes.get(key, ()) if one.run_id != run_id])
+        self._store(key, [one for one in self._notes.get(key, ()) if one.run_id != run_id])
 
     def forget_runs(self, runs: Sequence[str]) -> None:
         for key, notes in list(self._notes.items()):
-            self._keep(key, [one for one in notes if one.run_id not in runs])
+            self._store(key, [one for one in notes if one.run_id not in runs])
 
-    def _keep(self, key: str, notes: list[RequestNote]) -> None:
+    def _store(self, key: str, notes: list[RequestNote]) -> None:
         if notes:
             self._notes[key] = notes
         else:

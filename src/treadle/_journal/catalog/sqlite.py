@@ -42,7 +42,7 @@ def words(updated: str, records: str, log: str) -> sql.Words:
         driven="SELECT value FROM json_each(:driven)",
         bucket="CAST(r.created / :span AS INTEGER)",
         begins="r.run >= :prefix AND r.run < :prefix || char(1114111)",  # so that the index is used
-        said=f"SELECT 1 FROM records AS l WHERE l.key BETWEEN {log} AND ({_SAID} OR ({_LONG}))",
+        text_records=f"SELECT 1 FROM records AS l WHERE l.key BETWEEN {log} AND ({_SAID} OR ({_LONG}))",
         like="LIKE",  # of ASCII letters it takes either case
     )
 
@@ -88,7 +88,7 @@ def overview(con: sqlite3.Connection, only: RunFilter, spelt: sql.Words, driven:
         elapsed = [ask(sql.nth_elapsed(condition), nth=nth)[0][0] if ended else 0.0 for nth in sql.positions(ended)]
         running, more = sql.where({**only, "status": "running"}, spelt, driven)
         same = only.get("status", "") in ("", "running")
-        found = sql.Answers(
+        answers = sql.Answers(
             total=total,
             statuses=ask(sql.counted("r.status", condition)),
             reasons=ask(sql.counted("r.stop_reason", condition)),
@@ -105,7 +105,7 @@ def overview(con: sqlite3.Connection, only: RunFilter, spelt: sql.Words, driven:
         )
     finally:
         con.execute("COMMIT")
-    return sql.overview_of(found)
+    return sql.overview_of(answers)
 
 
 def unsummarised(con: sqlite3.Connection, limit: int) -> list[str]:

@@ -29,7 +29,7 @@ from treadle._journal.catalog.values import (
 
 
 class Words(Struct, frozen=True):
-    """What the two databases spell differently."""
+    """The SQL fragments that differ between the two databases."""
 
     updated: str
     records: str
@@ -39,10 +39,10 @@ class Words(Struct, frozen=True):
     bucket: str
     begins: str
     """Whether an id begins with `:prefix`."""
-    said: str
-    """The records `l` of the run `r` in which something was said, up to the condition on their `l.data`."""
+    text_records: str
+    """The records `l` of the run `r` that hold text of a conversation, up to the condition on their `l.data`."""
     like: str
-    """LIKE, in whatever case."""
+    """LIKE that ignores case."""
 
 
 Statement = tuple[str, dict[str, Any]]
@@ -56,7 +56,7 @@ _EQUAL = ("conversation", "parent", "user", "agent", "model", "stop_reason")
 
 
 def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
-    """The condition, and its values; `driven` are the runs that somebody drives at this moment."""
+    """Build the condition and its values; `driven` are the runs that have a driver now."""
     only = check_filter(only)
     conditions, values = ["1 = 1"], dict[str, Any]()
     for name in _EQUAL:
@@ -84,11 +84,11 @@ def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
     if parts := ascii_parts(only.get("said", "")):
         marks = [f":said_{place}" for place in map(_letter, range(len(parts)))]
         values |= {mark[1:]: _pattern(part) for mark, part in zip(marks, parts, strict=True)}
-        said, asked = (
+        in_records, in_question = (
             " AND ".join(f"{place} {words.like} {mark} ESCAPE '!'" for mark in marks)
             for place in ("l.data", "r.question")
         )
-        conditions.append(f"(({asked}) OR EXISTS ({words.said} AND {said}))")
+        conditions.append(f"(({in_question}) OR EXISTS ({words.text_records} AND {in_records}))")
     if thumb := only.get("thumb"):
         conditions.append("a.thumb = :thumb")
         values["thumb"] = thumb
@@ -237,7 +237,7 @@ def store_annotations(run_id: str, noted: Annotations) -> list[Statement]:
 
 
 class Answers(Struct):
-    """What the database answered, as it goes into an `Overview`."""
+    """The rows from which an `Overview` is built."""
 
     total: Sequence[Any]
     statuses: Sequence[Sequence[Any]]
@@ -254,17 +254,17 @@ class Answers(Struct):
     pending: int
 
 
-def overview_of(found: Answers) -> Overview:
-    runs, ended, succeeded, requests, calls, failed, tokens_in, tokens_out, cached, cost, elapsed, *_ = found.total
-    statuses = {str(status): int(count) for status, count in found.statuses}
-    if idle := statuses.pop("running", 0) - found.driven:
+def overview_of(answers: Answers) -> Overview:
+    runs, ended, succeeded, requests, calls, failed, tokens_in, tokens_out, cached, cost, elapsed, *_ = answers.total
+    statuses = {str(status): int(count) for status, count in answers.statuses}
+    if idle := statuses.pop("running", 0) - answers.driven:
         statuses["idle"] = idle
-    if found.driven:
-        statuses["running"] = found.driven
+    if answers.driven:
+        statuses["running"] = answers.driven
     return Overview(
         runs=runs,
         statuses=statuses,
-        stop_reasons={str(reason): int(count) for reason, count in found.reasons if reason},
+        stop_reasons={str(reason): int(count) for reason, count in answers.reasons if reason},
         ended=ended,
         succeeded=int(succeeded or 0),
         requests=int(requests or 0),
@@ -275,16 +275,16 @@ def overview_of(found: Answers) -> Overview:
         cached_tokens=int(cached or 0),
         cost=cost,
         elapsed=elapsed or 0.0,
-        median_elapsed=found.elapsed[0],
-        slow_elapsed=found.elapsed[1],
-        thumbs={str(thumb): int(count) for thumb, count in found.thumbs if thumb},
-        tags={str(tag): int(count) for tag, count in found.tags},
-        agents=tuple(_group(row) for row in found.agents),
-        models=tuple(_group(row) for row in found.models),
-        tools=tuple(ToolGroup(n, int(r), int(c), int(f), float(e)) for n, r, c, f, e in found.tools),
-        span=found.span,
-        spans=tuple(Span(row[0] * found.span, int(row[1]), *_sums(row[3:6])) for row in found.spans),
-        pending=found.pending,
+        median_elapsed=answers.elapsed[0],
+        slow_elapsed=answers.elapsed[1],
+        thumbs={str(thumb): int(count) for thumb, count in answers.thumbs if thumb},
+        tags={str(tag): int(count) for tag, count in answers.tags},
+        agents=tuple(_group(row) for row in answers.agents),
+        models=tuple(_group(row) for row in answers.models),
+        tools=tuple(ToolGroup(n, int(r), int(c), int(f), float(e)) for n, r, c, f, e in answers.tools),
+        span=answers.span,
+        spans=tuple(Span(row[0] * answers.span, int(row[1]), *_sums(row[3:6])) for row in answers.spans),
+        pending=answers.pending,
     )
 
 
@@ -297,5 +297,5 @@ def _sums(row: Sequence[Any]) -> tuple[int, int, float | None]:
 
 
 def positions(ended: int) -> tuple[int, int]:
-    """Where the median and the slowest twentieth begin among the sorted times."""
+    """Return the positions of the median and of the 95th percentile among the sorted times."""
     return ended // 2, min(ended * 19 // 20, max(ended - 1, 0))

@@ -1,4 +1,4 @@
-"""What is known of a run without reading its log: how it ended, what people noted about it, and sums over many runs."""
+"""Summaries, annotations and totals of runs, which can be read without their logs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunSummary(Struct, frozen=True):
 
 
 class RequestNote(Struct, frozen=True):
-    """That a run answers a request of a client."""
+    """A note that a run answers a request of a client."""
 
     run_id: str
     content: str = ""
@@ -139,7 +139,7 @@ class Overview(Struct, frozen=True):
     elapsed: float = 0.0
     median_elapsed: float = 0.0
     slow_elapsed: float = 0.0
-    """Nineteen of twenty took less."""
+    """The 95th percentile."""
     thumbs: dict[str, int] = {}
     tags: dict[str, int] = {}
     agents: tuple[Group, ...] = ()
@@ -189,7 +189,7 @@ def read_cursor(text: str) -> tuple[float, int]:
 
 
 def check_filter(only: RunFilter) -> RunFilter:
-    """What was misspelt or cannot be meant is refused; whatever is empty is left out."""
+    """Refuse unknown filters and invalid times, and drop empty ones."""
     if unknown := set(only) - set(RunFilter.__annotations__):
         raise TypeError(f"unknown filter: {', '.join(sorted(unknown))}")
     for name in ("since", "until"):
@@ -199,19 +199,19 @@ def check_filter(only: RunFilter) -> RunFilter:
 
 
 def ascii_parts(words: str) -> list[str]:
-    """Of each word the longest part that stands in a stored record as it is; the others cannot be compared there."""
+    """Return the longest part of each word that is stored unescaped; other parts cannot be compared in the database."""
     parts = [max(re.findall(r"[!#-\[\]-~]+", word), key=len, default="") for word in words.split()]
     return [part.lower() for part in parts if part]
 
 
 def span_of(first: float, last: float) -> float:
-    """How many seconds one bar of a chart covers: an hour, a day, a week or a month."""
+    """Return the seconds that one bar of a chart covers: an hour, a day, a week or a month."""
     wide = last - first
     return 3600.0 if wide <= 3 * 86400 else 86400.0 if wide <= 120 * 86400 else 7 * 86400.0 if wide < 3e8 else 3e7
 
 
 class Annotations(Struct, frozen=True):
-    """What people noted about a run."""
+    """The tags, note, thumb and title that people gave a run."""
 
     tags: tuple[str, ...] = ()
     note: str = ""
@@ -222,12 +222,12 @@ class Annotations(Struct, frozen=True):
 def clean_annotations(
     before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
 ) -> Annotations:
-    """With what is given changed; secrets are taken out, like everywhere in a journal."""
+    """Apply changes to annotations, with secrets redacted as everywhere in a journal."""
     if isinstance(tags, str):
         raise ConfigError("`tags` must be a list of texts")
-    kept = before.tags if tags is None else tuple(dict.fromkeys(_tag(tag) for tag in tags if tag.strip()))
-    if len(kept) > MAX_TAGS:
-        raise ConfigError(f"a run can have at most {MAX_TAGS} tags, not {len(kept)}")
+    new_tags = before.tags if tags is None else tuple(dict.fromkeys(_tag(tag) for tag in tags if tag.strip()))
+    if len(new_tags) > MAX_TAGS:
+        raise ConfigError(f"a run can have at most {MAX_TAGS} tags, not {len(new_tags)}")
     if note is not None and len(note) > MAX_NOTE:
         raise ConfigError(f"a note can have at most {MAX_NOTE} characters, not {len(note)}")
     if title is not None and len(title) > MAX_TITLE:
@@ -235,7 +235,7 @@ def clean_annotations(
     if thumb not in (None, "", "up", "down"):
         raise ConfigError(f"`thumb` must be 'up', 'down' or '', not {thumb!r}")
     return Annotations(
-        tuple(sorted(kept)),
+        tuple(sorted(new_tags)),
         before.note if note is None else _storable(note.strip()),
         before.thumb if thumb is None else thumb,
         before.title if title is None else _storable(" ".join(title.split())),
@@ -250,5 +250,5 @@ def _tag(text: str) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without secrets, and without what no database takes as text."""
+    """Redact secrets, and remove characters that a database does not accept as text."""
     return process_redactor.text(text.replace("\0", "").encode("utf-8", "replace").decode())
