@@ -161,19 +161,19 @@ def contains(answer: str, expected: Expected) -> bool:
     return any(_equal(number, target) for number in numbers)
 
 
-def same(given: Any, expected: Any) -> bool:
-    """Whether an argument has the expected value; `"3"` counts as 3, and case and spaces do not matter."""
-    if isinstance(expected, bool) or expected is None or isinstance(given, bool):
-        return given is expected
+def same(value: Any, expected: Any) -> bool:
+    """Compare an argument with the expected value; `"3"` counts as 3, and case and spaces do not matter."""
+    if isinstance(expected, bool) or expected is None or isinstance(value, bool):
+        return value is expected
     if isinstance(expected, (int, float)):
-        numbers = [Decimal(repr(given))] if isinstance(given, (int, float)) else numbers_in(str(given))
+        numbers = [Decimal(repr(value))] if isinstance(value, (int, float)) else numbers_in(str(value))
         return len(numbers) == 1 and _equal(numbers[0], Decimal(repr(expected)))
     if isinstance(expected, str):
-        return plain(str(given)) == plain(expected)
-    if isinstance(expected, list) and isinstance(given, list):
-        expected_items, items = cast(list[Any], expected), cast(list[Any], given)
+        return plain(str(value)) == plain(expected)
+    if isinstance(expected, list) and isinstance(value, list):
+        expected_items, items = cast(list[Any], expected), cast(list[Any], value)
         return len(expected_items) == len(items) and all(map(same, items, expected_items))
-    return given == expected
+    return value == expected
 
 
 def _equal(number: Decimal, target: Decimal) -> bool:
@@ -223,14 +223,14 @@ def exact_match(answer: str, expected: str) -> bool:
 
 def f1(answer: str, expected: str) -> float:
     """Overlap of words; "yes", "no" and "noanswer" must match exactly."""
-    given, reference = _tokens(answer), _tokens(expected)
-    for tokens, others in ((given, reference), (reference, given)):
+    words, reference = _tokens(answer), _tokens(expected)
+    for tokens, others in ((words, reference), (reference, words)):
         if tokens in (["yes"], ["no"], ["noanswer"]) and tokens != others:
             return 0.0
-    common = sum((Counter(given) & Counter(reference)).values())
+    common = sum((Counter(words) & Counter(reference)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(given), common / len(reference)
+    precision, recall = common / len(words), common / len(reference)
     return 2 * precision * recall / (precision + recall)
 
 

@@ -185,14 +185,14 @@ def _trial(
 def select_tasks(tasks: TaskSet, *, split: str = "", kinds: Iterable[str] = (), limit: int | None = None) -> TaskSet:
     """The tasks of a split and of some kinds. A limit takes from every kind in turn, so that all kinds are covered."""
     allowed = set(kinds)
-    kept = [task for task in tasks.tasks if split in ("", task.split) and (not allowed or task.kind in allowed)]
-    if limit is not None and limit < len(kept):
+    chosen = [task for task in tasks.tasks if split in ("", task.split) and (not allowed or task.kind in allowed)]
+    if limit is not None and limit < len(chosen):
         by_kind: dict[str, list[Task]] = {}
-        for task in kept:
+        for task in chosen:
             by_kind.setdefault(task.kind, []).append(task)
         in_turn = sorted(
             (index, order, task.id) for order, group in enumerate(by_kind.values()) for index, task in enumerate(group)
         )
         ids = {task_id for *_, task_id in in_turn[:limit]}
-        kept = [task for task in kept if task.id in ids]
-    return TaskSet(tasks.name, tuple(kept), tasks.make_tools, tasks.instructions)
+        chosen = [task for task in chosen if task.id in ids]
+    return TaskSet(tasks.name, tuple(chosen), tasks.make_tools, tasks.instructions)

@@ -97,7 +97,7 @@ def read_task_file(path: Path) -> list[Task]:
 
 
 def _explained(message: str) -> str:
-    """What is wrong with a line; for a field that does not exist, with those that do."""
+    """Explain what is wrong with a line; for an unknown field, list the existing ones."""
     unknown = re.search(r"unknown field `[^`]+`(?: - at `([^`]*)`)?", message)
     if unknown is None:
         return message
@@ -115,17 +115,17 @@ def _expanded(items: Iterable[object]) -> list[object]:
     return tools
 
 
-def _check_task(task: Task, given: Sequence[str]) -> None:
+def _check_task(task: Task, available: Sequence[str]) -> None:
     where = f"task {task.id!r}"
     for name in task.tools or ():
-        if name not in given:
-            raise ConfigError(f"{where} names the tool {name!r}, {_not_given(name, given)}")
-    offered = given if task.tools is None else task.tools
+        if name not in available:
+            raise ConfigError(f"{where} names the tool {name!r}, {_not_available(name, available)}")
+    offered = available if task.tools is None else task.tools
     if doubles := [name for name in offered if offered.count(name) > 1]:
         raise ConfigError(f"{where} names the tool {doubles[0]!r} twice: remove one of them")
     for name in tools_of(task.check):
-        if name not in given:
-            raise ConfigError(f"the check of {where} names the tool {name!r}, {_not_given(name, given)}")
+        if name not in available:
+            raise ConfigError(f"the check of {where} names the tool {name!r}, {_not_available(name, available)}")
         if name not in offered:
             raise ConfigError(
                 f"the check of {where} names the tool {name!r}, which the task does not offer: add it to its 'tools'"
@@ -139,11 +139,11 @@ def _check_task(task: Task, given: Sequence[str]) -> None:
             raise ConfigError(f"the check of {where} has an invalid pattern {pattern!r}: {error}") from None
 
 
-def _not_given(name: str, given: Sequence[str]) -> str:
+def _not_available(name: str, available: Sequence[str]) -> str:
     from difflib import get_close_matches
 
-    if matches := get_close_matches(name, given, 1):
+    if matches := get_close_matches(name, available, 1):
         return f"which was not given; did you mean {matches[0]!r}?"
-    if not given:
+    if not available:
         return f"but no tools were given: {GIVE_TOOLS}"
-    return f"which is not among the tools given ({', '.join(given)}): {GIVE_TOOLS}"
+    return f"which is not among the tools given ({', '.join(available)}): {GIVE_TOOLS}"

@@ -1,4 +1,4 @@
-"""Which texts may have made a run go wrong: the changes worth trying, the most suspicious first.
+"""List the texts that may have made a run go wrong, as changes to try, the most suspicious first.
 
 The wrong answer rests on the records whose words it repeats and the question does not have; texts are tried in pieces,
 and a piece that helps is tried in smaller ones.
@@ -29,7 +29,7 @@ Tried = tuple[Change, int]
 
 
 def blamed(lab: Lab) -> list[tuple[float, Entry]]:
-    """The messages of the run with the share of the answer's own words that each has, the largest first."""
+    """Return the messages with the share of the answer's own words in each, the largest first."""
     words = lab.own_words
     scored: list[tuple[float, Entry]] = []
     for entry in lab.entries:
@@ -43,40 +43,42 @@ def blamed(lab: Lab) -> list[tuple[float, Entry]]:
 
 
 def texts(lab: Lab) -> list[Tried]:
-    """Pieces of the system prompt, of the descriptions of tools, and of messages that nobody asked for; those first
-    whose words the wrong answer has."""
+    """List pieces of the system prompt, of tool descriptions and of messages beside the question.
+
+    Pieces whose words are in the wrong answer come first.
+    """
     first = lab.steps[0]
-    found = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
-    found += [(Change("prompt", name), 0) for name in lab.started.prompts]
-    found += [*descriptions(lab), *messages(lab)]
-    return sorted(found, key=lambda tried: -blame_of(tried[0].before, lab.own_words))
+    changes = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
+    changes += [(Change("prompt", name), 0) for name in lab.started.prompts]
+    changes += [*descriptions(lab), *messages(lab)]
+    return sorted(changes, key=lambda tried: -blame_of(tried[0].before, lab.own_words))
 
 
 def descriptions(lab: Lab) -> list[Tried]:
-    """Pieces of what the tools say of themselves and of their parameters; those first that were called."""
+    """List pieces of the descriptions of tools and their parameters; tools that were called come first."""
     called = dict.fromkeys(step.tool for step in lab.state.steps)
     offered: dict[str, ToolSchema] = {schema.name: schema for schema in lab.state.tools}
-    found: list[Tried] = []
+    changes: list[Tried] = []
     for name in (*called, *(name for name in offered if name not in called)):
         if name in offered:
-            said = [*pieces(offered[name].description, 4), *parameter_texts(offered[name])[:PIECES]]
-            found += [(Change("description", name, before=text), lab.steps[0]) for text in dict.fromkeys(said)]
-    return found
+            texts = [*pieces(offered[name].description, 4), *parameter_texts(offered[name])[:PIECES]]
+            changes += [(Change("description", name, before=text), lab.steps[0]) for text in dict.fromkeys(texts)]
+    return changes
 
 
 def messages(lab: Lab) -> list[Tried]:
-    """What nobody asked for: history, memory, notes of plug-ins, what was said meanwhile."""
-    found: list[Tried] = []
+    """List messages beside the question: history, memory, notes of plug-ins, messages sent during the run."""
+    changes: list[Tried] = []
     for _, entry in blamed(lab):
         step = lab.step_after(max(0, entry.seq))
         if not entry.component.startswith("tool:") and step is not None:
-            found.append((Change("passage", entry.component, before=text_in(entry), record=entry.seq), step))
-            found += parts(lab, entry)
-    return found
+            changes.append((Change("passage", entry.component, before=text_in(entry), record=entry.seq), step))
+            changes += parts(lab, entry)
+    return changes
 
 
 def parts(lab: Lab, entry: Entry, most: int = PIECES) -> list[Tried]:
-    """The pieces of a message, each left out: the rest of it may be what the answer needs."""
+    """Leave out each piece of a message: the answer may need the rest of it."""
     step = lab.step_after(max(0, entry.seq))
     cut = pieces(text_in(entry), most)
     if step is None or len(cut) < 2 or isinstance(entry.message, AssistantMessage):
@@ -90,27 +92,27 @@ def finest(lab: Lab) -> list[Tried]:
     has helped: a larger piece may hold the cause and something that is needed as well."""
     words = lab.own_words
     first = lab.steps[0]
-    found: list[Tried] = [(Change("prompt", before=line), first) for line in _lines(lab.started.system)]
+    changes: list[Tried] = [(Change("prompt", before=line), first) for line in _lines(lab.started.system)]
     for schema in lab.state.tools:
-        found += [(Change("description", schema.name, line), first) for line in _lines(schema.description)]
+        changes += [(Change("description", schema.name, line), first) for line in _lines(schema.description)]
     for _, entry in blamed(lab):
         step = lab.step_after(max(0, entry.seq))
         if step is None or isinstance(entry.message, AssistantMessage):
             continue
         name = entry.component.removeprefix("tool:")
-        found += [(Change("passage", name, line, record=entry.seq), step) for line in _lines(text_in(entry))]
-    return sorted(found, key=lambda tried: -blame_of(tried[0].before, words))
+        changes += [(Change("passage", name, line, record=entry.seq), step) for line in _lines(text_in(entry))]
+    return sorted(changes, key=lambda tried: -blame_of(tried[0].before, words))
 
 
 def _lines(text: str) -> list[str]:
     """As small as pieces are: lines, and the sentences, clauses or elements of a long one."""
-    found: list[str] = []
+    lines: list[str] = []
     for line in text.splitlines():
         if line.strip():
             small = pieces(line, _ALL)
             small += [part for whole in small for part in pieces(whole, _ALL, clauses=True)]
-            found += [line, *small] if len(small) > 1 else [line]
-    return [*dict.fromkeys(found)]
+            lines += [line, *small] if len(small) > 1 else [line]
+    return [*dict.fromkeys(lines)]
 
 
 def results(lab: Lab) -> list[Tried]:
@@ -120,13 +122,13 @@ def results(lab: Lab) -> list[Tried]:
     rank = sorted(blamed(lab), key=lambda pair: (pair[1].seq not in failed, -pair[0]))
     entries = [entry for _, entry in rank if entry.component.startswith("tool:") and lab.step_after(entry.seq)]
     chosen = entries if len(entries) <= PIECES else entries[: PIECES // 2]
-    found = [withheld(lab, entry) for entry in chosen]
+    changes = [withheld(lab, entry) for entry in chosen]
     for entry in chosen[:_IN_PIECES]:
-        found += parts(lab, entry)
+        changes += parts(lab, entry)
     if len(chosen) < len(entries):
         rest = sorted(entry.seq for entry in entries[len(chosen) :])
-        found += groups(lab, rest)
-    return found
+        changes += groups(lab, rest)
+    return changes
 
 
 def withheld(lab: Lab, entry: Entry) -> Tried:
@@ -138,7 +140,7 @@ def withheld(lab: Lab, entry: Entry) -> Tried:
 def groups(lab: Lab, records: Sequence[int], most: int = PIECES) -> list[Tried]:
     """Results, several at a time, from the step on at which all of them are there; one alone is tried as such."""
     size = -(-len(records) // most)
-    found: list[Tried] = []
+    changes: list[Tried] = []
     for index in range(0, len(records), size):
         part = tuple(records[index : index + size])
         step = lab.step_after(part[-1])
@@ -146,20 +148,20 @@ def groups(lab: Lab, records: Sequence[int], most: int = PIECES) -> list[Tried]:
             continue
         if len(part) == 1:
             entry = next(entry for entry in lab.entries if entry.seq == part[0])
-            found.append(withheld(lab, entry))
+            changes.append(withheld(lab, entry))
         else:
-            found.append((Change("result", after=WITHHELD, records=part), step))
-    return found
+            changes.append((Change("result", after=WITHHELD, records=part), step))
+    return changes
 
 
 def again(lab: Lab) -> list[Tried]:
-    """Calls that failed and may be made again: perhaps the tool failed by accident."""
-    found: list[Tried] = []
+    """List calls that failed, to make them again: the tool may have failed by accident."""
+    changes: list[Tried] = []
     for record in lab.records:
         event = record.event
         if isinstance(event, ToolDone) and event.error and event.executed and event.iteration in lab.cuts:
-            found.append((Change("again", event.name, record=record.seq), event.iteration))
-    return found
+            changes.append((Change("again", event.name, record=record.seq), event.iteration))
+    return changes
 
 
 def corrected(lab: Lab, wanted: Sequence[str], most: int = 6) -> list[Tried]:
@@ -167,7 +169,7 @@ def corrected(lab: Lab, wanted: Sequence[str], most: int = 6) -> list[Tried]:
     comes from. The texts nearest to the model's own answer come last in the ranking, because it only repeats them."""
     finished = lab.state.finished
     answer = finished.answer if finished else ""
-    found: list[Tried] = []
+    changes: list[Tried] = []
     for new in wanted:
         olds = _values(answer, new, lab.state.question)
         for _, entry in blamed(lab):
@@ -175,14 +177,14 @@ def corrected(lab: Lab, wanted: Sequence[str], most: int = 6) -> list[Tried]:
             old = next((old for old in olds if _stands(old, text)), "")
             if old and step is not None and not isinstance(entry.message, AssistantMessage):
                 name = entry.component.removeprefix("tool:")
-                found.append((Change("passage", name, old, new, entry.seq), step))
+                changes.append((Change("passage", name, old, new, entry.seq), step))
         system = lab.started.system
-        found += [(Change("prompt", before=old, after=new), lab.steps[0]) for old in olds if _stands(old, system)][:1]
-    return found[:most]
+        changes += [(Change("prompt", before=old, after=new), lab.steps[0]) for old in olds if _stands(old, system)][:1]
+    return changes[:most]
 
 
 def _values(answer: str, wanted: str, question: str) -> list[str]:
-    """What stands in the answer where the expected value should be: numbers for a number, else other words."""
+    """Return the values of the answer that may be wrong: numbers where a number is expected, else words."""
     pattern = _NUMBER if _NUMBER.fullmatch(wanted.strip()) else _WORD
     asked = set(pattern.findall(question))
     values = [value for value in dict.fromkeys(pattern.findall(answer)) if value not in asked and value != wanted]

@@ -1,4 +1,4 @@
-"""What a search found, and how it is told."""
+"""The result of a search, and its text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cause(Struct, frozen=True):
 
 
 class Causes(Struct, frozen=True):
-    """What `find_causes` found, the most probable first."""
+    """The result of `find_causes`, the most probable cause first."""
 
     run: str
     judge: str
@@ -54,44 +54,44 @@ class Causes(Struct, frozen=True):
         return as_text(self)
 
 
-def as_text(found: Causes, *, most: int = 5) -> str:
-    lines = [f"run {found.run[:8]}: {found.problem or 'wrong'}", f"judged by {found.judge}"]
-    if found.repeated is not None:
-        until = f"; from step {found.repeated_until} at the latest, so there chance decides" * bool(
-            found.repeated_until
+def as_text(result: Causes, *, most: int = 5) -> str:
+    lines = [f"run {result.run[:8]}: {result.problem or 'wrong'}", f"judged by {result.judge}"]
+    if result.repeated is not None:
+        until = f"; from step {result.repeated_until} at the latest, so there chance decides" * bool(
+            result.repeated_until
         )
-        lines.append(f"the same again, without a change, goes right: {found.repeated}{until}")
-    if not found.causes:
-        chance = "chance, as far as can be seen: " if found.repeated_until else ""
+        lines.append(f"the same again, without a change, goes right: {result.repeated}{until}")
+    if not result.causes:
+        chance = "chance, as far as can be seen: " if result.repeated_until else ""
         better = " more often" if chance else ""
         lines.append(f"{chance}no single change that was tried makes it right{better}")
-    for rank, cause in enumerate(found.causes[:most], 1):
+    for rank, cause in enumerate(result.causes[:most], 1):
         lines += ["", *_cause(rank, cause)]
-    if len(found.causes) > most:
-        lines += ["", f"and {len(found.causes) - most} more changes that help"]
-    cost = f", ${found.cost:.4f}" if found.cost else ""
+    if len(result.causes) > most:
+        lines += ["", f"and {len(result.causes) - most} more changes that help"]
+    cost = f", ${result.cost:.4f}" if result.cost else ""
     lines += [
         "",
-        f"{len(found.experiments)} experiments, {found.requests} model requests ({found.reused} more were equal to one "
-        f"of them), {found.tokens} tokens{cost}",
+        f"{len(result.experiments)} experiments, {result.requests} model requests ({result.reused} more were equal to "
+        f"one of them), {result.tokens} tokens{cost}",
     ]
-    leads = _leads(found)
+    leads = _leads(result)
     if leads:
         lines.append("could not be judged, because a result is needed that nobody knows:")
         lines += [f"  {lead.change} (then it calls {', '.join(lead.unknown)})" for lead in leads]
-    if found.left_out:
-        lines.append(f"took no part, because their hooks may have effects: {', '.join(found.left_out)}")
-    if not found.complete:
+    if result.left_out:
+        lines.append(f"took no part, because their hooks may have effects: {', '.join(result.left_out)}")
+    if not result.complete:
         lines.append("the search was not finished: run it again with a larger limit, and it goes on from here")
     return "\n".join(lines)
 
 
-def _leads(found: Causes, most: int = 3) -> list[Experiment]:
-    """Changes after which the run goes another way that cannot be followed: where nothing else helps, look there."""
-    if found.causes:
+def _leads(result: Causes, most: int = 3) -> list[Experiment]:
+    """Return changes after which the run takes a path that the log cannot answer: the next place to look."""
+    if result.causes:
         return []
-    same = {name for one in found.experiments if one.change.kind == "nothing" for name in one.unknown}
-    return [one for one in found.experiments if set(one.unknown) - same and not one.helps][:most]
+    same = {name for one in result.experiments if one.change.kind == "nothing" for name in one.unknown}
+    return [one for one in result.experiments if set(one.unknown) - same and not one.helps][:most]
 
 
 def _cause(rank: int, cause: Cause) -> list[str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from treadle._evals.runner import Trial, Variant, agent_for
 from treadle._evals.tasks import TaskSet
 from treadle._evals.why.findings import Causes
-from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.budgeted_model import SearchBudget
 from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.lab.experiments import Experiment, Lab
 from treadle._evals.why.lab.judges import ByCheck
@@ -40,7 +40,7 @@ class Fix(Struct, frozen=True):
 
 
 class Fixes(Struct, frozen=True):
-    """What `find_fixes` found, the best change first."""
+    """The result of `find_fixes`, the best change first."""
 
     fixes: tuple[Fix, ...]
     causes: dict[str, Causes]
@@ -75,7 +75,7 @@ async def find_fixes(
 ) -> Fixes:
     """Search the failed trials of a variant for causes, and try the `most` frequent ones on all tasks. `journal` is the
     one that the trials were recorded in."""
-    purse = Purse(requests)
+    budget = SearchBudget(requests)
     by_id = {task.id: task for task in tasks.tasks}
     own = [trial for trial in trials if trial.variant == variant.label and trial.repeat == 0 and trial.task in by_id]
     labs: dict[str, Lab] = {}
@@ -84,7 +84,7 @@ async def find_fixes(
         records = await journal.load(trial.run_id)
         judge = ByCheck(by_id[trial.task].check, "the check of the task")
         labs[trial.task] = Lab(
-            agent, records, judge, purse, journal=journal, parallel=parallel, on_experiment=on_experiment
+            agent, records, judge, budget, journal=journal, parallel=parallel, on_experiment=on_experiment
         )
         labs[trial.task].inside = trial.run_id
     failed = [trial.task for trial in own if not trial.passed]
@@ -95,8 +95,8 @@ async def find_fixes(
         except ConfigError:  # no step to fork it at, or stopped by the clock: nothing can be said about it
             continue
     wanted: dict[str, tuple[Change, list[str]]] = {}  # by their text: the value of a setting may be anything
-    for task, found in causes.items():
-        for cause in found.causes:
+    for task, result in causes.items():
+        for cause in result.causes:
             if cause.change.kind not in _OF_ONE_RUN:
                 wanted.setdefault(repr(cause.change), (cause.change, []))[1].append(task)
     by_number = sorted(wanted.values(), key=lambda pair: (-len(pair[1]), pair[0].size))
@@ -104,7 +104,7 @@ async def find_fixes(
     tried = await asyncio.gather(*(_everywhere(change, labs, failed) for change in promising))
     # What breaks nothing comes first, however much another one fixes.
     ranked = sorted(tried, key=lambda fix: (bool(fix.breaks), len(fix.breaks) - len(fix.fixes), fix.change.size))
-    return Fixes(tuple(ranked), causes, purse.requests, not purse.out.is_set())
+    return Fixes(tuple(ranked), causes, budget.requests, not budget.out.is_set())
 
 
 async def _everywhere(change: Change, labs: dict[str, Lab], failed: Sequence[str]) -> Fix:

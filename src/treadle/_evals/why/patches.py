@@ -22,28 +22,28 @@ _LARGEST = 1_000_000
 
 
 def source_files(agent: Agent[Any, Any]) -> list[Path]:
-    """The files in which the agent's tools are written."""
-    found: dict[Path, None] = {}
+    """Return the source files of the agent's tools."""
+    files: dict[Path, None] = {}
     for tool in agent.toolkit:
         try:
             name = inspect.getsourcefile(inspect.unwrap(tool.execute))
         except TypeError:
             continue
         if name and "treadle" not in Path(name).parts:
-            found[Path(name)] = None
-    return list(found)
+            files[Path(name)] = None
+    return list(files)
 
 
 def patch_for(change: Change, files: Sequence[Path]) -> tuple[str, str]:
     """A unified diff and the file it is for; both empty when the text is in no file, or in more than one place."""
-    found = [
+    edits = [
         (path, text, new)
         for path in dict.fromkeys(files)
         if (text := _read(path)) and (new := _new(text, change, path)) is not None
     ]
-    if len(found) != 1:
+    if len(edits) != 1:
         return "", ""
-    path, text, new = found[0]
+    path, text, new = edits[0]
     one, other = text.splitlines(keepends=True), new.splitlines(keepends=True)
     return "".join(unified_diff(one, other, f"a/{path.name}", f"b/{path.name}")), str(path)
 
@@ -70,7 +70,7 @@ def _new(text: str, change: Change, path: Path) -> str | None:
 
 
 def _reads(text: str, suffix: str) -> bool:
-    """Whether the file is what its name says."""
+    """Return whether the text is valid in the format of its file name."""
     try:
         match suffix:
             case ".py":
@@ -87,7 +87,7 @@ def _reads(text: str, suffix: str) -> bool:
 
 
 def _read(path: Path) -> str:
-    """With the line ends that it has."""
+    """Read a file with its line ends unchanged; empty if it is too large or not text."""
     try:
         return path.read_bytes().decode() if path.stat().st_size <= _LARGEST else ""
     except (OSError, UnicodeDecodeError):
@@ -112,8 +112,8 @@ def _edit(text: str, change: Change) -> str | None:
     if change.kind == "description" and around in ("''", '""') and text[start - 3 : start] != 3 * around[0]:
         return None
     whole = re.search(rf"^[ \t]*{pattern}[ \t]*(?:\r?\n|\Z)", text, re.MULTILINE)
-    found = whole or re.search(rf" ?{pattern}", text)
-    return text if found is None else text[: found.start()] + text[found.end() :]
+    match = whole or re.search(rf" ?{pattern}", text)
+    return text if match is None else text[: match.start()] + text[match.end() :]
 
 
 def _setting(text: str, change: Change, suffix: str) -> str | None:
@@ -122,8 +122,8 @@ def _setting(text: str, change: Change, suffix: str) -> str | None:
     name = re.escape(change.name)
     if suffix == ".py":
         return _argument(text, change)
-    found = re.findall(rf"^[ \t]*{name}[ \t]*[=:]", text, re.MULTILINE)
-    if len(found) != 1 or (change.value is None and suffix == ".toml"):
+    lines = re.findall(rf"^[ \t]*{name}[ \t]*[=:]", text, re.MULTILINE)
+    if len(lines) != 1 or (change.value is None and suffix == ".toml"):
         return None
     value = json.dumps(change.value)
     pattern = rf"^([ \t]*{name}[ \t]*[=:][ \t]*)([^\s,#\[\]{{}}|>&*]+)(?=[ \t]*(?:#.*)?\r?$)"

@@ -55,7 +55,7 @@ def _elements(text: str) -> list[tuple[int, int]]:
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:
-    """What stands between commas of a sentence; each with the comma before it."""
+    """Return the clauses of a sentence between commas, each with the comma before it."""
     depth, cuts = 0, [0]
     for index, char in enumerate(text):
         depth += (char in _OPEN) - (char in _CLOSE)

@@ -17,8 +17,10 @@ _CORRECTED, _ADDED = 7, 8
 
 
 def scope(change: Change) -> int:
-    """What is put in the place of something, or added to it, may help although nothing was wrong with what was there:
-    it comes after what helps by being taken away."""
+    """Rank a change by how much it touches.
+
+    A replacement or addition may help although the original text was right, so it comes after removals.
+    """
     if change.kind in ("prompt", "description", "passage") and change.after:
         return _CORRECTED if change.before else _ADDED
     if change.kind == "guard" and change.after == ADDED:
@@ -31,13 +33,13 @@ def scope(change: Change) -> int:
 def ranked(
     done: Sequence[Experiment], repeated: Share | None, from_the_start: Experiment | None = None
 ) -> list[Experiment]:
-    """What helps more than the same again does, the best first; each change at the step it was tried at first."""
+    """Return the changes that help more than a repetition, the best first, each at the step it was first tried."""
     chance = repeated.value if repeated else 0.0
     first: dict[bytes, Experiment] = {}
     for experiment in done:
         key = repr(experiment.change).encode()
-        known = first.get(key)
-        if known is None or (experiment.step == known.step and experiment.trials > known.trials):
+        earlier = first.get(key)
+        if earlier is None or (experiment.step == earlier.step and experiment.trials > earlier.trials):
             first[key] = experiment
     alone = from_the_start.share.value if from_the_start is not None else 0.0
     helping = [
@@ -45,15 +47,15 @@ def ranked(
         for e in first.values()
         if e.change.kind != "nothing" and e.helps and e.share.value > (chance if e.step else max(chance, alone))
     ]
-    kept = [e for e in helping if not _has_smaller(e, helping)]
+    smallest = [e for e in helping if not _has_smaller(e, helping)]
     return sorted(
-        kept,
+        smallest,
         key=lambda e: (-e.share.value, bool(e.unknown), scope(e.change), max(1, e.step), not e.blame, e.change.size),
     )
 
 
 def _has_smaller(whole: Experiment, helping: Sequence[Experiment]) -> bool:
-    """Whether a piece of it helps as well: then the piece is what matters."""
+    """Return whether a piece of the change helps as well: then the piece is what matters."""
     change = whole.change
     if change.records:
         own = set(change.records)

@@ -53,13 +53,13 @@ _FEW = 4
 
 def settings(lab: Lab) -> list[Tried]:
     """Settings that what happened gives a reason to doubt; then each that is not what it is by default."""
-    found = [*_doubted(lab)]
-    named = {change.name for change, _ in found}
+    changes = [*_doubted(lab)]
+    named = {change.name for change, _ in changes}
     for name in lab.settings.__struct_fields__:
         default: Any = getattr(_DEFAULTS, name)
         if name not in _NOT_TRIED | named and getattr(lab.settings, name) != default:
-            found.append((Change("setting", name, value=_plain(default)), 0))
-    return found
+            changes.append((Change("setting", name, value=_plain(default)), 0))
+    return changes
 
 
 def _plain(value: Any) -> Any:
@@ -92,7 +92,7 @@ def thresholds(lab: Lab) -> list[Tried]:
     decide = lab.state.profile.decide
     if decide is None:
         return []
-    found: list[Tried] = []
+    changes: list[Tried] = []
     seen = False
     for record in lab.records:
         event = record.event
@@ -103,25 +103,25 @@ def thresholds(lab: Lab) -> list[Tried]:
             name = "later" if seen else "first"
             now, here = getattr(decide, name), answer_probability(event.options)
             other = min(1.0, here + 0.01) if here >= now else max(0.0, here - 0.01)
-            found.append((Change("threshold", name, value=round(other, 2)), event.iteration))
-    found += [
+            changes.append((Change("threshold", name, value=round(other, 2)), event.iteration))
+    changes += [
         (Change("threshold", name, value=round(getattr(decide, name) / 2, 2)), lab.steps[0])
         for name in ("first", "later")
     ]
-    found += [
+    changes += [
         (Change("threshold", name, value=round((1 + getattr(decide, name)) / 2, 2)), lab.steps[0])
         for name in ("first", "later")
     ]
-    return [*dict.fromkeys([*found, (Change("threshold", "off"), lab.steps[0])])]
+    return [*dict.fromkeys([*changes, (Change("threshold", "off"), lab.steps[0])])]
 
 
 def guards(lab: Lab) -> list[Tried]:
     """Each plug-in left out from the beginning, those first that have left a trace in the run."""
     components = {str(getattr(record.event, "component", "")) for record in lab.records}
-    given = {name_of(plugin) for plugin in lab.agent.plugins}
+    own = {name_of(plugin) for plugin in lab.agent.plugins}
     named = [name_of(plugin) for plugin in plugins_of(lab.agent, lab.settings) if takes_part(plugin)]
     tried = [name for name in named if name in components]
-    tried += [name for name in named if name in given and name not in tried]
+    tried += [name for name in named if name in own and name not in tried]
     return [(Change("guard", name), 0) for name in tried]
 
 
@@ -167,13 +167,13 @@ def additions(lab: Lab, calls: Sequence[str], lines: Sequence[str], added: Seque
         wanted.append("When a tool fails, try it again with other arguments, or try another tool.")
     if state.steps and not any(step.error for step in state.steps):
         wanted.append("Answer exactly what was asked, with the values that the tools gave.")
-    found: list[Tried] = [(Change("prompt", after=line), first) for line in dict.fromkeys(wanted)]
+    changes: list[Tried] = [(Change("prompt", after=line), first) for line in dict.fromkeys(wanted)]
     offered = {schema.name for schema in state.tools}
     made = {step.tool for step in state.steps}
     asked = " ".join(state.question.split())[:120]
-    found += [
+    changes += [
         (Change("description", name, after=f"Use it for questions such as: {asked}"), first)
         for name in calls
         if name in offered and name not in made
     ]
-    return [*found, *((Change("guard", name, after=ADDED), first) for name in added if name in GUARDS)]
+    return [*changes, *((Change("guard", name, after=ADDED), first) for name in added if name in GUARDS)]

@@ -19,7 +19,7 @@ from treadle._evals.checks import Check
 from treadle._evals.stats import Share
 from treadle._evals.why import candidates, reasons
 from treadle._evals.why.findings import Cause, Causes
-from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.budgeted_model import SearchBudget
 from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.lab.experiments import Experiment, Lab
 from treadle._evals.why.lab.judges import ByModel, Custom, Judge, judge_for
@@ -46,7 +46,7 @@ SHAKEN_MOST = 4
 
 
 class Wanted(Struct, frozen=True):
-    """What a search is to try beside what it finds itself."""
+    """Changes that the caller wants to be tried too."""
 
     dialects: Sequence[str] = ()
     lines: Sequence[str] = ()
@@ -92,18 +92,18 @@ async def find_causes(
     if not records:
         raise ConfigError("the log of the run is empty: there is nothing to search")
     wanted = Wanted([*dialects], [*lines], [*guards], [*also], [*map(Path, files)])
-    given = _given(records, answer, call, args, step)
+    expectations = _expectations(records, answer, call, args, step)
     _check(wanted)
-    purse = Purse(requests, cost)
+    budget = SearchBudget(requests, cost)
     note = await _note(agent, records[0].run)
-    marks = given or marks_in(note)
-    judge = judge_for(records, marks, check, note, judge_model, purse, by_person=not given)
+    marks = expectations or marks_in(note)
+    judge = judge_for(records, marks, check, note, judge_model, budget, by_person=not expectations)
     named = {model.name: model for model in [*map(resolve_model, models), *agent.models[1:]]}
     lab = Lab(
         agent,
         records,
         judge,
-        purse,
+        budget,
         journal=agent.journal or MemoryJournal(),
         models=named,
         parallel=parallel,
@@ -113,8 +113,10 @@ async def find_causes(
     return await search(lab, wanted, marks)
 
 
-def _given(records: Sequence[Record], answer: str, call: str, args: dict[str, Any] | None, step: int) -> list[Mark]:
-    """What the caller expects. Raises `ConfigError` where no run could ever have it."""
+def _expectations(
+    records: Sequence[Record], answer: str, call: str, args: dict[str, Any] | None, step: int
+) -> list[Mark]:
+    """Return what the caller expects as marks. Raises `ConfigError` if no run could meet them."""
     if args and not call:
         raise ConfigError("args are those of a call: name its tool with call='...'")
     if step and not (answer or call):
@@ -125,7 +127,7 @@ def _given(records: Sequence[Record], answer: str, call: str, args: dict[str, An
 
 
 def _check(wanted: Wanted) -> None:
-    """What cannot be tried is said before anything is spent."""
+    """Refuse what cannot be tried before any request is made."""
     for name in wanted.dialects:
         check_dialect(name)
     for name in wanted.guards:
@@ -137,8 +139,8 @@ def _check(wanted: Wanted) -> None:
 
 
 async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] = ()) -> Causes:
-    """The search itself, on a run that its lab knows. It is written down in the journal while it goes on."""
-    spent = lab.purse.requests
+    """Search for the causes of the run of a lab, and write the progress to the journal."""
+    spent = lab.budget.requests
     problem = await lab.judge.judge(lab.state)
     if problem.right:
         raise ConfigError(f"nothing is wrong with this run by {lab.judge.name}: say what was expected")
@@ -150,15 +152,15 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     if isinstance(lab.judge, ByModel):
         lab.judge.remember(notebook)
     try:
-        found = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
-        await notebook.close(str(found), complete=found.complete, data=_told(found))
+        causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
+        await notebook.close(str(causes), complete=causes.complete, data=_report(causes))
     finally:
         lab.notebook = None
         await notebook.close()
-    return found
+    return causes
 
 
-def _told(found: Causes) -> dict[str, Any]:
+def _report(result: Causes) -> dict[str, Any]:
     return {
         "causes": [
             {
@@ -170,20 +172,20 @@ def _told(found: Causes) -> dict[str, Any]:
                 "last_step": cause.last_step,
                 "share": str(cause.experiment.share),
             }
-            for cause in found.causes
+            for cause in result.causes
         ],
-        "requests": found.requests,
-        "reused": found.reused,
-        "tokens": found.tokens,
-        "cost": found.cost,
-        "complete": found.complete,
+        "requests": result.requests,
+        "reused": result.reused,
+        "tokens": result.tokens,
+        "cost": result.cost,
+        "complete": result.complete,
     }
 
 
 async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str, spent: int) -> Causes:
-    judge, purse = lab.judge, lab.purse
+    judge, budget = lab.judge, lab.budget
     complete, repeated, until = True, None, 0
-    reused, usage = purse.reused, purse.usage
+    reused, usage = budget.reused, budget.usage
     try:
         again = await lab.try_one(Change("nothing"), lab.steps[0])
         if again.helps and lab.trials == 1:
@@ -201,24 +203,24 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
             await _shake(lab, repeated)
     except BudgetExhaustedError:
         complete = False
-    found, whole = await _explained(lab, [*source_files(lab.agent), *wanted.files], repeated)
-    used = purse.usage - usage
+    causes, whole = await _explained(lab, [*source_files(lab.agent), *wanted.files], repeated)
+    used = budget.usage - usage
     return Causes(
-        lab.records[0].run, judge.name, problem, tuple(found), tuple(lab.done), repeated, purse.requests - spent,
-        purse.reused - reused, used.total_tokens, used.cost, complete and whole and not purse.out.is_set(),
+        lab.records[0].run, judge.name, problem, tuple(causes), tuple(lab.done), repeated, budget.requests - spent,
+        budget.reused - reused, used.total_tokens, used.cost, complete and whole and not budget.out.is_set(),
         lab.left_out, until,
     )  # fmt: skip
 
 
 def suspects(lab: Lab) -> list[str]:
     """Plug-ins that take no part in experiments and may be the cause: the user's own, and any that left a trace."""
-    given = {name_of(plugin) for plugin in lab.agent.plugins}
+    own = {name_of(plugin) for plugin in lab.agent.plugins}
     traces = {str(getattr(record.event, "component", "")) for record in lab.records}
-    return [name for name in lab.left_out if name in given or name in traces]
+    return [name for name in lab.left_out if name in own or name in traces]
 
 
 async def _from_the_start(lab: Lab) -> Experiment | None:
-    """What begins before the plug-ins have started does without those that take no part: whether that alone helps."""
+    """Repeat the run from before its plug-ins start, to see whether leaving some of them out helps by itself."""
     if not lab.left_out or not any(e.helps and e.step == 0 for e in lab.done):
         return None
     return await lab.try_one(Change("nothing"), 0)
@@ -235,7 +237,7 @@ async def _records(agent: Agent[Any, Any], run: str | Run[Any] | Sequence[Record
 
 
 async def _note(agent: Agent[Any, Any], run_id: str) -> str:
-    """What a person has noted about the run."""
+    """Read the note of a run."""
     try:
         return (await agent.journal.info(run_id)).note if agent.journal is not None else ""
     except RunNotFoundError:
@@ -243,7 +245,7 @@ async def _note(agent: Agent[Any, Any], run_id: str) -> str:
 
 
 async def _try_kinds(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> None:
-    """Everything that could be the cause, the small changes first."""
+    """Try everything that could be the cause, small changes first."""
     await lab.try_all(wanted.also)
     await _with_narrowing(lab, candidates.texts(lab))
     await _with_narrowing(lab, candidates.results(lab))
@@ -266,7 +268,7 @@ async def _with_narrowing(lab: Lab, tried: Sequence[tuple[Change, int]]) -> None
 
 
 async def _narrow(lab: Lab, helped: Experiment) -> None:
-    """Which piece of a text that helps when it is gone is enough; which of several results."""
+    """Try smaller pieces of a change that helps."""
     change = helped.change
     if change.records:
         await _with_narrowing(lab, candidates.groups(lab, change.records))
@@ -295,8 +297,10 @@ async def _chance(lab: Lab, repeated: Share | None) -> Share | None:
 
 
 async def _shake(lab: Lab, repeated: Share | None) -> None:
-    """What helps by luck helps no longer when words that mean nothing stand beside it. Only where several help, and
-    chance is not measured already."""
+    """Repeat changes that help with neutral words added, which shows those that helped by luck.
+
+    Only where several changes help, and chance is not measured already.
+    """
     best = ranked(lab.done, repeated, lab.from_the_start)
     if lab.trials > 1 or len(best) < 2:
         return
@@ -333,7 +337,7 @@ def _without_plugins(lab: Lab, repeated: Share | None) -> Experiment | None:
 
 
 async def _last_step(lab: Lab, helped: Experiment) -> int:
-    """By bisection: the change helps at the first of these steps, and is too late at some."""
+    """Find the last step at which the change still helps, by bisection."""
     steps = [step for step in lab.steps if step >= helped.step] or [helped.step]
     low, high = 0, len(steps)
     while high - low > 1:

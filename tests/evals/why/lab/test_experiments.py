@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from treadle import Agent, ConfigError, Plugin, RunContext, ScriptedModel, Tool
 from treadle._engine.result import RunResult
-from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.budgeted_model import SearchBudget
 from treadle._evals.why.lab.changes import Change
 from treadle._evals.why.lab.experiments import Lab
 from treadle._evals.why.lab.judges import expected
@@ -60,7 +60,7 @@ async def lab_for(agent: Agent[Any, Any], question: str = "go", *, requests: int
     journal = agent.journal
     assert journal is not None
     result = await agent.run(question)
-    return Lab(agent, await journal.load(result.run_id), expected(answer), Purse(requests), journal=journal)
+    return Lab(agent, await journal.load(result.run_id), expected(answer), SearchBudget(requests), journal=journal)
 
 
 CHANGES = [
@@ -158,7 +158,7 @@ async def test_equal_requests_are_asked_once_and_trials_are_not_equal():
     before = len(model.requests)
     await lab.try_all([(Change("nothing"), 1), (Change("setting", "max_iterations", value=9), 1)])
     assert len(model.requests) - before == 1
-    assert (lab.purse.requests, lab.purse.reused) == (1, 1)
+    assert (lab.budget.requests, lab.budget.reused) == (1, 1)
     lab.trials = 3
     experiment = await lab.try_one(Change("prompt", before="Two."), 1)
     assert experiment.trials == 3
@@ -178,10 +178,10 @@ async def test_the_limit_is_never_passed_and_the_search_goes_on_from_there():
     assert len(finished) < 6
     with pytest.raises(BudgetExhaustedError):
         await lab.try_one(Change("nothing"), 1)
-    again = Lab(agent, lab.records, lab.judge, Purse(200), journal=journal)
+    again = Lab(agent, lab.records, lab.judge, SearchBudget(200), journal=journal)
     every = await again.try_all(changes)
     assert len(every) == 6
-    once = await Lab(agent, lab.records, lab.judge, Purse(1), journal=journal).try_all(changes)
+    once = await Lab(agent, lab.records, lab.judge, SearchBudget(1), journal=journal).try_all(changes)
     assert [(e.change, e.answer) for e in once] == [(e.change, e.answer) for e in every], "read, not run again"
 
 
@@ -201,7 +201,7 @@ async def test_an_experiment_is_a_run_that_can_be_compared_and_replayed():
 async def test_an_experiment_is_no_part_of_the_conversation():
     agent = Agent(ScriptedModel(lambda _: "x"), None, journal=(journal := MemoryJournal()))
     result = await agent.run("q", conversation="talk")
-    lab = Lab(agent, await journal.load(result.run_id), expected("right"), Purse(9), journal=journal)
+    lab = Lab(agent, await journal.load(result.run_id), expected("right"), SearchBudget(9), journal=journal)
     await lab.try_one(Change("nothing"), 1)
     assert [info.run_id for info in await journal.list(conversation="talk")] == [result.run_id]
 

@@ -1,4 +1,4 @@
-"""One change to a recorded run: what an experiment does differently, as data.
+"""One change to a recorded run, as data: the difference between the run and an experiment.
 
 What a request depends on is in the log, so most changes are records behind the fork: the fork can be shown, compared
 and replayed like any other run. A model, a setting and a plug-in are the agent's: see `variants.py`.
@@ -82,7 +82,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
 
     @property
     def size(self) -> int:
-        """How many characters it concerns: of two changes that help, the smaller one says more."""
+        """The number of characters it changes: of two changes that help, the smaller one says more."""
         return max(len(self.before), len(self.after))
 
 
@@ -92,7 +92,7 @@ def _short(text: str) -> str:
 
 
 def edited(text: str, before: str, after: str) -> str:
-    """The text with `before` changed wherever it stands; a line that becomes empty goes with its line break."""
+    """Replace `before` everywhere in a text; a line that becomes empty is removed with its line break."""
     if not before:
         return f"{text}\n{after}" if text else after
     if not after:
@@ -102,7 +102,7 @@ def edited(text: str, before: str, after: str) -> str:
 
 
 def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[Event]:
-    """The records that stand behind the fork. Raises `ConfigError` where there is nothing to change at this point."""
+    """Return the records to append after the fork. Raises `ConfigError` if there is nothing to change there."""
     reason = "experiment"
     started = state.started
     assert started is not None
@@ -140,7 +140,7 @@ def _message(change: Change, state: RunState, reason: str) -> Event:
 
 
 def text_in(entry: Entry) -> str:
-    """What can be changed of a message: an answer of the model that has calls belongs to their results."""
+    """Return the text of a message that can be changed: a reply with calls cannot, because results refer to it."""
     message = entry.message
     if isinstance(message, AssistantMessage):
         return "" if message.calls else message.text
@@ -170,7 +170,7 @@ def _tools(change: Change, state: RunState, agent: Agent[Any, Any]) -> tuple[Too
 
 
 def described(schema: ToolSchema, change: Change) -> ToolSchema:
-    """The tool as it describes itself after the change: the text may be its own, or that of a parameter."""
+    """Apply the change to the description of a tool or of its parameters."""
     if not change.before or change.before in schema.description:
         text = edited(schema.description, change.before, change.after)
         return msgspec.structs.replace(schema, description=text)
@@ -181,8 +181,7 @@ def described(schema: ToolSchema, change: Change) -> ToolSchema:
 
 
 def _rewritten(value: Any, change: Change) -> Any:
-    """A JSON Schema with the text changed in its descriptions and titles; an example or a value of a list that is just
-    the text goes."""
+    """Change the descriptions and titles of a JSON Schema; drop an example or enum value that is just the text."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {
@@ -194,26 +193,26 @@ def _rewritten(value: Any, change: Change) -> Any:
         }
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        kept = [item for item in items if change.after or str(item) != change.before]
-        return [_rewritten(item, change) for item in kept]
+        remaining = [item for item in items if change.after or str(item) != change.before]
+        return [_rewritten(item, change) for item in remaining]
     return value
 
 
 def parameter_texts(schema: ToolSchema) -> list[str]:
-    """The descriptions of its parameters, and the values and examples they name."""
-    found: list[str] = []
+    """Collect the descriptions of a tool's parameters, and the values and examples they name."""
+    texts: list[str] = []
 
     def look(value: Any) -> None:
         if isinstance(value, dict):
             for name, inner in cast("dict[str, Any]", value).items():
                 if name == "description" and isinstance(inner, str) and inner:
-                    found.append(inner)
+                    texts.append(inner)
                 elif name == "enum" and isinstance(inner, list):
-                    found.extend(str(item) for item in cast("list[Any]", inner))
+                    texts.extend(str(item) for item in cast("list[Any]", inner))
                 elif name in ("default", "examples") and inner not in (None, ""):
-                    found.append(str(inner))
+                    texts.append(str(inner))
                 else:
                     look(inner)
 
     look(schema.parameters)
-    return found
+    return texts

@@ -23,7 +23,7 @@ from treadle._types.messages import ToolCall, text_of
 
 
 def disarmed(tool: Tool) -> Tool:
-    """A tool that may not run has nothing behind it, whoever would reach it."""
+    """Replace the function of a tool that may not run, so that no caller can reach it."""
     return tool if may_run_again(tool) else tool.replace(execute=_never, context_param="", needs_deps="", convert=None)
 
 
@@ -36,7 +36,7 @@ def key_of(name: str, args: Any) -> bytes:
 
 
 def recorded_results(records: Sequence[Record], change: Change) -> dict[bytes, list[ToolDone]]:
-    """What each call gave, in the order they were made; a changed result is changed here too."""
+    """Collect the results of each call in order, with the change applied to them."""
     asked: dict[str, ToolCall] = {}
     results: dict[bytes, list[ToolDone]] = {}
     for record in records:
@@ -77,27 +77,27 @@ class ExperimentGate(Plugin):
         self._of_plugins: dict[str, Tool] = {
             tool.name: tool for plugin in plugins for tool in getattr(plugin, "tools", ())
         }
-        self._taken: dict[bytes, int] = {}
+        self._replayed: dict[bytes, int] = {}
         self.ran: list[str] = []
         """Tools that were run."""
         self.reused = 0
         self.unknown: list[str] = []
-        """Calls whose result nobody knows."""
+        """Calls whose result is not in the log."""
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         if call.name not in run.state.tool_names():
             offered = ", ".join(sorted(run.state.tool_names())) or "none"
-            said = f"There is no tool {call.name!r}. The tools are: {offered}."
-            return ToolOutcome(said, "unknown_tool", executed=False)
+            message = f"There is no tool {call.name!r}. The tools are: {offered}."
+            return ToolOutcome(message, "unknown_tool", executed=False)
         key = key_of(call.name, call.args)
-        if known := self._results.get(key):
+        if recorded := self._results.get(key):
             # The same call may have had several results: in their order, and then the last one again.
-            earlier = self._taken.get(key)
+            earlier = self._replayed.get(key)
             if earlier is None:
                 earlier = sum(1 for s in run.state.steps if s.tool == call.name and key_of(s.tool, s.args) == key)
-            self._taken[key] = earlier + 1
+            self._replayed[key] = earlier + 1
             self.reused += 1
-            done = known[min(earlier, len(known) - 1)]
+            done = recorded[min(earlier, len(recorded) - 1)]
             return ToolOutcome(done.content, done.error, final=done.final, source=done.source, executed=False)
         tool = run.toolkit.get(call.name) or self._of_plugins.get(call.name)
         if tool is not None and may_run_again(tool):

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of
 from treadle._evals.stats import Share, wilson
-from treadle._evals.why.lab.asking import AskedOnce, Purse
+from treadle._evals.why.lab.budgeted_model import CachedModel, SearchBudget
 from treadle._evals.why.lab.changes import Change, events_of
 from treadle._evals.why.lab.effects import ExperimentGate, disarmed
 from treadle._evals.why.lab.judges import Judge, Judged
@@ -103,7 +103,7 @@ class Lab:
         agent: Agent[Any, Any],
         records: Sequence[Record],
         judge: Judge,
-        purse: Purse,
+        budget: SearchBudget,
         *,
         journal: Journal,
         models: dict[str, Any] | None = None,
@@ -122,7 +122,7 @@ class Lab:
                 "this run is made of other runs (a plan or a document): look at one of those instead: "
                 + ", ".join(dict.fromkeys(inside))
             )
-        self.agent, self.records, self.judge, self.purse, self.journal = agent, records, judge, purse, journal
+        self.agent, self.records, self.judge, self.budget, self.journal = agent, records, judge, budget, journal
         self.models = models or {}
         self.state = fold(records)
         self.entries = messages_of(records)
@@ -144,7 +144,7 @@ class Lab:
         """How many experiments were planned so far, for whoever shows the progress."""
         self.done: list[Experiment] = []
         self._slots = asyncio.Semaphore(parallel)
-        self._known: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
+        self._tasks: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
         self._on_experiment = on_experiment
         self.cuts = {0: 1} | {
@@ -162,25 +162,25 @@ class Lab:
         return sorted(step for step in self.cuts if step)
 
     def step_after(self, seq: int) -> int | None:
-        """The first step whose request comes after this record."""
+        """Return the first step whose request comes after this record."""
         return next((step for step in self.steps if self.cuts[step] > seq), None)
 
     async def try_all(self, changes: Sequence[tuple[Change, int]]) -> list[Experiment]:
-        """Several experiments at the same time, in the order given; those that cannot be made are left out."""
-        found = await asyncio.gather(*(self.try_one(*pair) for pair in changes), return_exceptions=True)
-        for problem in found:
+        """Run several experiments concurrently, in order; those that cannot be made are left out."""
+        outcomes = await asyncio.gather(*(self.try_one(*pair) for pair in changes), return_exceptions=True)
+        for problem in outcomes:
             if isinstance(problem, BaseException) and not isinstance(problem, ConfigError | BudgetExhaustedError):
                 raise problem
-        return [experiment for experiment in found if isinstance(experiment, Experiment)]
+        return [experiment for experiment in outcomes if isinstance(experiment, Experiment)]
 
     async def try_one(self, change: Change, step: int, *, trials: int = 0, shaken: bool = False) -> Experiment:
-        """Raises `BudgetExhaustedError` when the search has nothing left to spend; what was begun stays resumable."""
+        """Run one experiment. Raises `BudgetExhaustedError` at the limit; a started experiment stays resumable."""
         trials = trials or self.trials
         key = (msgspec.json.encode(change), step, trials, shaken)
-        task = self._known.get(key)
+        task = self._tasks.get(key)
         if task is None:
             self.total += 1
-            task = self._known[key] = asyncio.create_task(self._experiment(change, step, trials, shaken))
+            task = self._tasks[key] = asyncio.create_task(self._experiment(change, step, trials, shaken))
         return await task
 
     async def _experiment(self, change: Change, step: int, count: int, shaken: bool) -> Experiment:
@@ -216,8 +216,8 @@ class Lab:
         run_id = self._id(change, step, trial, shake)
         records = await self._stored(run_id)
         if not records or not isinstance(records[-1].event, RunFinished):
-            if self.purse.out.is_set():  # nothing is begun that could not go on
-                raise BudgetExhaustedError(f"the search has spent its {self.purse.limit} model requests")
+            if self.budget.out.is_set():  # nothing is begun that could not go on
+                raise BudgetExhaustedError(f"the search has spent its {self.budget.limit} model requests")
             variant = self._agent(change, 0 if shake else trial)
             if not records:
                 await self._fork(change, step, run_id, variant, shake)
@@ -227,7 +227,7 @@ class Lab:
             judged = await self.judge.judge(state)
         except BudgetExhaustedError:
             raise
-        except Exception as error:  # a judge of the user's that cannot say has not said that it is right
+        except Exception as error:  # a judge of the user that fails has not approved the run
             judged = Judged(False, f"the judge failed: {type(error).__name__}: {error}")
         since = next(record.seq for record in records if isinstance(record.event, Forked))
         late = [record.event for record in records if record.seq > since]
@@ -251,7 +251,7 @@ class Lab:
         variant = agent_with(change, self.agent, settings, self.models)
         variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins))
         variant.models = tuple(
-            AskedOnce(model, self.purse, self._replies, trial, lambda profile: profile_with(change, profile))
+            CachedModel(model, self.budget, self._replies, trial, lambda profile: profile_with(change, profile))
             for model in variant.models
         )
         variant.toolkit = Toolkit(disarmed(tool) for tool in variant.toolkit)
@@ -263,8 +263,8 @@ class Lab:
         first = self.records[0]
         assert isinstance(first.event, RunStarted)
         apart = msgspec.structs.replace(first, event=started_with(change, first.event))
-        kept = [apart, *(record for record in self.records[1:] if record.seq < cut)]
-        state = fold(kept)
+        prefix = [apart, *(record for record in self.records[1:] if record.seq < cut)]
+        state = fold(prefix)
         events = events_of(change, state, variant)
         if shake:
             for event in events:
@@ -283,11 +283,11 @@ class Lab:
             name: getattr(variant.settings, name) for name in variant.settings.__struct_fields__
         }  # what was recorded is among them already
         run = variant.launch(await variant.load(run_id, **changed))
-        spent = asyncio.create_task(self.purse.out.wait())
+        spent = asyncio.create_task(self.budget.out.wait())
         try:
             await asyncio.wait([run.task, spent], return_when=asyncio.FIRST_COMPLETED)
             if not run.done:
-                raise BudgetExhaustedError(f"the search has spent its {self.purse.limit} model requests")
+                raise BudgetExhaustedError(f"the search has spent its {self.budget.limit} model requests")
             with contextlib.suppress(Exception):  # presets that raise: how it ended is in its log
                 await run
         finally:
@@ -297,7 +297,7 @@ class Lab:
         return list(run.records)
 
     def _id(self, change: Change, step: int, trial: int, shake: str = "") -> str:
-        """The same for the same experiment on the same run."""
+        """Derive the run id of a trial: equal for the same experiment on the same run."""
         what = (
             self.records[0].run,
             len(self.records),
@@ -309,7 +309,7 @@ class Lab:
         return blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
 
     async def difference(self, experiment: Experiment) -> str:
-        """How the first request of the experiment differs from the one that the run sent there."""
+        """Return the diff between the run's request at this step and the first request of the experiment."""
         records = await self.journal.load(experiment.runs[0])
         fork = next(r.seq for r in records if isinstance(r.event, Forked))
         cut = self.cuts[experiment.step]
@@ -341,24 +341,25 @@ def words_of(text: str) -> list[str]:
 
 
 def blame_of(text: str, words: Sequence[str]) -> float:
-    """The share of the answer's own words that a text has."""
+    """Return the share of the answer's own words that a text has."""
     own = set(words_of(text))
     return sum(word in own for word in words) / len(words) if words else 0.0
 
 
 def messages_of(records: Sequence[Record]) -> list[Entry]:
+    """Return every message that a request had, including those that left the window later."""
     state = RunState()
-    found: dict[int, Entry] = {}
+    entries: dict[int, Entry] = {}
     for record in records:
         if isinstance(record.event, ContextCompacted | MessageRetracted | HistoryReplaced):
-            found |= {entry.seq: entry for entry in state.window if entry.seq not in found}
+            entries |= {entry.seq: entry for entry in state.window if entry.seq not in entries}
         state.apply(record)
-    found |= {entry.seq: entry for entry in state.window if entry.seq not in found}
-    return [found[seq] for seq in sorted(found)]
+    entries |= {entry.seq: entry for entry in state.window if entry.seq not in entries}
+    return [entries[seq] for seq in sorted(entries)]
 
 
 def noted(experiment: Experiment) -> dict[str, Any]:
-    """An experiment as the log of the search has it."""
+    """Convert an experiment for the log of the search."""
     return {
         "change": str(experiment.change),
         "kind": experiment.change.kind,

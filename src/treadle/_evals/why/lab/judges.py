@@ -1,4 +1,4 @@
-"""Who says whether a run went right: a check, an expected answer or call, or, where there is nothing else, a model."""
+"""Judges decide whether a run went right: a check, an expected answer or call, or as a last resort a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from treadle._evals.checks import Check, ExpectedCall, RecordedCall, evaluate_check
 from treadle._evals.runner import FAILED_STOPS
-from treadle._evals.why.lab.asking import Purse
+from treadle._evals.why.lab.budgeted_model import SearchBudget
 from treadle._evals.why.lab.marks import Mark
 from treadle._evals.why.lab.notebook import Notebook
 from treadle._models.base import Model, complete
@@ -46,8 +46,8 @@ class ByCheck:
 
     def __init__(self, check: Check, name: str = "a check") -> None:
         self.check, self.name = check, name
-        said = check.answer_contains
-        items = said if isinstance(said, tuple) else (said,)
+        contains = check.answer_contains
+        items = contains if isinstance(contains, tuple) else (contains,)
         self.wanted = tuple(str(item) for item in items if isinstance(item, str | int | float))
         """What the answer should have had."""
 
@@ -60,15 +60,15 @@ class ByCheck:
 
 
 class ByFunction:
-    """A function of the user's: of the state of a run, gives whether it went right."""
+    """A function of the user that returns whether a run went right, given its state."""
 
     def __init__(self, judge: Custom) -> None:
         self._judge = judge
         self.name = f"the check {getattr(judge, '__name__', type(judge).__name__)}"
 
     async def judge(self, state: RunState) -> Judged:
-        said = self._judge(state)
-        return Judged(bool(await said if inspect.isawaitable(said) else said))
+        right = self._judge(state)
+        return Judged(bool(await right if inspect.isawaitable(right) else right))
 
 
 class ByEnd:
@@ -81,21 +81,21 @@ class ByEnd:
 
 
 class ByModel:
-    """The last resort: another model reads question and answer. It may be wrong; the report says whose word it is."""
+    """The last resort: another model judges question and answer. It may be wrong, so the report names it."""
 
-    def __init__(self, model: Model, purse: Purse, wanted: str = "") -> None:
-        self._model, self._purse, self._wanted = model, purse, wanted
+    def __init__(self, model: Model, budget: SearchBudget, wanted: str = "") -> None:
+        self._model, self._budget, self._wanted = model, budget, wanted
         self.name = f"the model {model.name}, as a last resort: it may be wrong"
-        self._known: dict[str, Judged] = {}
+        self._verdicts: dict[str, Judged] = {}
         self._asking: dict[str, asyncio.Lock] = {}
         self._notebook: Notebook | None = None
 
     def remember(self, notebook: Notebook) -> None:
-        """What was asked in an earlier search is not asked again, and what is asked now is kept for a later one."""
+        """Reuse the verdicts of earlier searches, and store new ones for later searches."""
         self._notebook = notebook
         for note in notebook.notes:
             if note.get("what") == "judged":
-                self._known.setdefault(note["asked"], Judged(note["right"], note["why"]))
+                self._verdicts.setdefault(note["asked"], Judged(note["right"], note["why"]))
 
     async def judge(self, state: RunState) -> Judged:
         ended = _ended(state)
@@ -107,16 +107,16 @@ class ByModel:
         text = f"Question: {state.question}\nResults of tools:\n{results}\nAnswer: {answer}{wanted}"
         asked = blake2b(f"{self._model.name}\n{text}".encode("utf-8", "replace"), digest_size=16).hexdigest()
         async with self._asking.setdefault(asked, asyncio.Lock()):
-            if asked in self._known:
-                self._purse.reused += 1
+            if asked in self._verdicts:
+                self._budget.reused += 1
             else:
-                self._known[asked] = judged = await self._ask(text)
+                self._verdicts[asked] = judged = await self._ask(text)
                 if self._notebook is not None:
                     await self._notebook.note("judged", {"asked": asked, "right": judged.right, "why": judged.why})
-        return self._known[asked]
+        return self._verdicts[asked]
 
     async def _ask(self, text: str) -> Judged:
-        self._purse.take()
+        self._budget.take()
         reply = await complete(
             self._model,
             Request(
@@ -126,7 +126,7 @@ class ByModel:
                 component="judge",
             ),
         )
-        self._purse.add(reply.usage)
+        self._budget.add(reply.usage)
         return Judged(reply.text.strip().upper().startswith("YES"), reply.text.strip())
 
 
@@ -136,11 +136,11 @@ def judge_for(
     check: Check | Custom | None,
     note: str,
     model: str | Model | None,
-    purse: Purse,
+    budget: SearchBudget,
     *,
     by_person: bool = True,
 ) -> Judge:
-    """Who judges: a check, what is expected, how a run that failed ends, and as a last resort a model."""
+    """Choose the judge: a check, expectations, the end of a run that failed, or as a last resort a model."""
     if check is not None:
         return ByCheck(check) if isinstance(check, Check) else ByFunction(check)
     if marks:
@@ -149,7 +149,7 @@ def judge_for(
     if finished is None or not finished.success or finished.stop_reason not in _GOOD_ENDS:
         return ByEnd()
     if model is not None:
-        return ByModel(resolve_model(model), purse, note)
+        return ByModel(resolve_model(model), budget, note)
     raise ConfigError(
         "this run ended with an answer, so somebody has to say what is wrong with it: give what was expected "
         "(answer=..., or call=... with args=..., or a mark on the run: `treadle runs mark`), a check=..., or as a last "
@@ -158,7 +158,7 @@ def judge_for(
 
 
 class ByMarks:
-    """What somebody expected, of the whole run or of a step of it. All of it has to be there."""
+    """Expectations about the whole run or one step of it; all of them must be met."""
 
     def __init__(self, marks: Sequence[Mark], *, by_person: bool = False) -> None:
         self._checks = [(mark.step, _check_of(mark)) for mark in marks]
@@ -176,12 +176,12 @@ class ByMarks:
 
 
 def _at_step(state: RunState, step: int, check: Check) -> Judged:
-    """A step is right when what was expected of it was called there, or stands in what it said or what came of it."""
+    """Judge one step: the expected call was made, or the expected text is in its thoughts or results."""
     calls = [one for one in state.steps if one.iteration == step]
-    said = [one.thought for one in calls] + [one.observation for one in calls]
+    texts = [one.thought for one in calls] + [one.observation for one in calls]
     if not calls and state.iteration == step and state.finished is not None:
-        said.append(state.finished.answer)
-    verdict = evaluate_check(check, "\n".join(said), [RecordedCall(one.tool, one.args) for one in calls])
+        texts.append(state.finished.answer)
+    verdict = evaluate_check(check, "\n".join(texts), [RecordedCall(one.tool, one.args) for one in calls])
     return Judged(verdict.passed, "; ".join(f"at step {step}: {problem}" for problem in verdict.problems))
 
 
@@ -198,7 +198,7 @@ def expected(answer: str = "", call: str = "", args: dict[str, Any] | None = Non
 
 
 def _number(text: str) -> str | float:
-    """A number counts by its value, however it is written."""
+    """Parse a number, which is compared by value; other texts stay."""
     try:
         return float(text.replace(",", ""))
     except ValueError:

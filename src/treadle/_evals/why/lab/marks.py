@@ -1,4 +1,4 @@
-"""What a person says is wrong with a run: the answer or a step, and what was expected. It is kept in the run's note.
+"""A person's marks on a wrong run: the answer or step, and what was expected, stored in the run's note.
 
 A note stays a text that people write as they like; lines of this form are marks:
 
@@ -26,7 +26,7 @@ _LINE = re.compile(r"^\s*expected(?: (answer|call))?(?: at step (\d+))?:[ \t]*(\
 
 
 class Mark(Struct, frozen=True, omit_defaults=True):
-    """What was expected: a text in the answer, or a call; of the whole run, or of one step."""
+    """An expectation about the whole run or one step: a text in the answer, or a call."""
 
     step: int = 0
     """0: of the whole run."""
@@ -43,15 +43,15 @@ class Mark(Struct, frozen=True, omit_defaults=True):
 
 
 def marks_in(note: str) -> list[Mark]:
-    """The marks of a note; lines that are none, and a call whose arguments are no JSON object, are left alone."""
-    found: list[Mark] = []
+    """Parse the marks of a note; other lines, and calls whose arguments are no JSON object, are ignored."""
+    marks: list[Mark] = []
     for line in note.splitlines():
         match = _LINE.match(line)
         if match is None:
             continue
         what, step, text = match[1], int(match[2] or 0), match[3].strip()
         if (what or "").lower() != "call":
-            found.append(Mark(step, text))
+            marks.append(Mark(step, text))
             continue
         name, _, rest = text.partition(" ")
         try:
@@ -59,8 +59,8 @@ def marks_in(note: str) -> list[Mark]:
         except msgspec.DecodeError:
             continue
         if args is None or isinstance(args, dict):
-            found.append(Mark(step, "", name, cast("dict[str, Any] | None", args)))
-    return found
+            marks.append(Mark(step, "", name, cast("dict[str, Any] | None", args)))
+    return marks
 
 
 @bounded
@@ -73,8 +73,10 @@ async def mark_wrong(
     args: dict[str, Any] | None = None,
     step: Amount = 0,
 ) -> RunInfo:
-    """Say that a run's answer, or one `step` of it, is wrong, and what was expected: a text, or a call. It is noted in
-    the journal, beside what was noted before, the thumb goes down, and `find_causes` judges by it."""
+    """Mark a run's answer, or one `step` of it, as wrong, and say what was expected: a text, or a call.
+
+    The mark is added to the run's note, its thumb is set to down, and `find_causes` judges by it.
+    """
     if bool(answer.strip()) == bool(call.strip()):
         raise ConfigError("say what was expected: answer='...', or call='tool' (with args={...} if you like)")
     if args is not None and not call:
@@ -84,8 +86,8 @@ async def mark_wrong(
     check_step(await journal.load(run_id), step)
     line = str(Mark(step, " ".join(answer.split()), call.strip(), args))
     note = (await journal.info(run_id)).note
-    kept = [old for old in note.splitlines() if not _same_place(old, line)]
-    return await journal.annotate(run_id, note="\n".join([*kept, line]).strip(), thumb="down")
+    other_lines = [old for old in note.splitlines() if not _same_place(old, line)]
+    return await journal.annotate(run_id, note="\n".join([*other_lines, line]).strip(), thumb="down")
 
 
 def check_step(records: Sequence[Record], step: int) -> None:
@@ -95,6 +97,6 @@ def check_step(records: Sequence[Record], step: int) -> None:
 
 
 def _same_place(old: str, new: str) -> bool:
-    """Whether both say what was expected of the same: then the later one counts."""
+    """Return whether both lines mark the same step in the same way: then the later one replaces the earlier."""
     one, other = marks_in(old), marks_in(new)
     return bool(one and other) and (one[0].step, bool(one[0].call)) == (other[0].step, bool(other[0].call))

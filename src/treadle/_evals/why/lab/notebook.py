@@ -1,6 +1,6 @@
 """The log of a search: a run of the journal, inside the one it is about, that holds the experiments.
 
-It is what the page follows and what a person reads later: what was tried, in which order, and what came of it. Because
+The page follows it, and a person reads it later: what was tried, in which order, and the outcome. Because
 it is a run inside another one, lists of runs do not show it, no server takes it over, and it goes when its run goes.
 """
 
@@ -28,13 +28,13 @@ def search_id(run_id: str) -> str:
 
 
 class Notebook:
-    """What a search writes down; one search at a time for each run."""
+    """The notes of a search; one search at a time for each run."""
 
     def __init__(self, journal: Journal, run_id: str, state: RunState) -> None:
         self.journal, self.of, self.id = journal, run_id, search_id(run_id)
         self._state, self._owner, self._next = state, fresh_id(), -1
         self.notes: list[dict[str, Any]] = []
-        """What earlier searches have written down."""
+        """The notes of earlier searches."""
 
     async def open(self, judge: str, problem: str) -> None:
         try:
@@ -58,15 +58,15 @@ class Notebook:
             await self._append(Noted(WHY, {"what": what, **_without_secrets(data)}))
 
     async def close(self, text: str = "", *, complete: bool = False, data: dict[str, Any] | None = None) -> None:
-        """The end of this search; the next one for the same run goes on behind it."""
+        """End this search; the next one for the same run appends to it."""
         if self._next < 0:
             return
         try:
             if data is not None:
                 await self.note("found", data)
             if text:
-                told = process_redactor.text(text)
-                await self._append(RunFinished("answer" if complete else "budget", told, success=complete))
+                answer = process_redactor.text(text)
+                await self._append(RunFinished("answer" if complete else "budget", answer, success=complete))
         finally:
             await self.journal.release(self.id, self._owner)
             self._next = -1
@@ -96,7 +96,7 @@ class Noticed(msgspec.Struct, frozen=True):
 
 
 async def read_notebook(journal: Journal, run_id: str) -> Noticed | None:
-    """What the searches about a run have written down so far; None when there was none."""
+    """Read the notes of the searches about a run; None if there was no search."""
     try:
         records = await journal.load(search_id(run_id))
         info = await journal.info(search_id(run_id))

@@ -93,7 +93,7 @@ def started_with(change: Change, started: RunStarted) -> RunStarted:
 
 
 def profile_with(change: Change, profile: Profile) -> Profile:
-    """What is known of the model, with another decision threshold if that is the change."""
+    """Return the profile of the model, with another decision threshold if that is the change."""
     if change.kind != "threshold":
         return profile
     if change.name == "off":

@@ -1,4 +1,4 @@
-"""The model of an experiment: equal requests are asked once, and never more of them than the search may spend."""
+"""The model of an experiment: equal requests are sent once, within the budget of the search."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import NO_USAGE, Usage
 
 
-class Purse:
-    """What a search may spend, and has spent. A request is counted before it is sent: there is no overshoot."""
+class SearchBudget:
+    """The limits of a search and what it has used. A request counts before it is sent, so there is no overshoot."""
 
     def __init__(self, requests: int, cost: float | None = None) -> None:
         self.limit, self.cost_limit = requests, cost
@@ -26,7 +26,7 @@ class Purse:
         """Requests that were answered from an equal one."""
         self.usage = NO_USAGE
         self.out = asyncio.Event()
-        """Set when somebody wanted more than there is."""
+        """Set when a request was refused."""
 
     @property
     def empty(self) -> bool:
@@ -43,21 +43,23 @@ class Purse:
         self.usage += usage
 
 
-class AskedOnce:
-    """A model whose replies are kept for as long as the search lasts. `trial` tells repetitions apart: there the same
-    request is meant to be asked again."""
+class CachedModel:
+    """A model whose replies are cached for the duration of the search.
+
+    Requests of different trials are not shared: a repetition has to be answered anew.
+    """
 
     def __init__(
         self,
         model: Model,
-        purse: Purse,
+        budget: SearchBudget,
         replies: dict[bytes, asyncio.Task[Reply]],
         trial: int = 0,
-        as_known: Callable[[Profile], Profile] | None = None,
+        change_profile: Callable[[Profile], Profile] | None = None,
     ) -> None:
-        self._model, self._purse, self._replies, self._trial = model, purse, replies, trial
-        self._as_known = as_known
-        self._shown: tuple[Profile, Profile] | None = None
+        self._model, self._budget, self._replies, self._trial = model, budget, replies, trial
+        self._change_profile = change_profile
+        self._changed_profile: tuple[Profile, Profile] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -68,22 +70,22 @@ class AskedOnce:
 
     @property
     def profile(self) -> Profile:
-        """The same object for as long as nothing more is found out about the model."""
-        known = self._model.profile
-        if self._as_known is None:
-            return known
-        if self._shown is None or self._shown[0] is not known:
-            self._shown = (known, self._as_known(known))
-        return self._shown[1]
+        """Return the changed profile; the same object until the profile of the model changes."""
+        profile = self._model.profile
+        if self._change_profile is None:
+            return profile
+        if self._changed_profile is None or self._changed_profile[0] is not profile:
+            self._changed_profile = (profile, self._change_profile(profile))
+        return self._changed_profile[1]
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         key = self._key(request)
         task = self._replies.get(key)
         if task is None:
             try:
-                self._purse.take()
+                self._budget.take()
             except BudgetExhaustedError:
-                # Not a failure of the model: the experiment stands still here until it is let go, and a later search
+                # Not a failure of the model: the experiment waits here until it is abandoned, and a later search
                 # resumes it.
                 await asyncio.get_running_loop().create_future()
             frozen = request.replace(messages=tuple(request.messages), stream=False, cache=None)
@@ -94,11 +96,11 @@ class AskedOnce:
                 self._replies.pop(key, None)  # what failed may be asked again
                 task.cancel()
                 raise
-            self._purse.add(reply.usage)
+            self._budget.add(reply.usage)
             yield reply
             return
         reply = await asyncio.shield(task)
-        self._purse.reused += 1
+        self._budget.reused += 1
         yield msgspec.structs.replace(reply, usage=NO_USAGE)
 
     async def aclose(self) -> None:
