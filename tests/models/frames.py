@@ -14,6 +14,11 @@ def frame(payload: bytes, **headers: str) -> bytes:
     for name, value in headers.items():
         key, text = f":{name.replace('_', '-')}".encode(), value.encode()
         written += struct.pack(">B", len(key)) + key + struct.pack(">BH", 7, len(text)) + text
+    return with_checksums(written, payload)
+
+
+def with_checksums(written: bytes, payload: bytes) -> bytes:
+    """One frame with headers as they are written."""
     head = struct.pack(">II", 16 + len(written) + len(payload), len(written))
     body = head + struct.pack(">I", crc32(head)) + written + payload
     return body + struct.pack(">I", crc32(body))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from treadle._models.bedrock.credentials import Credentials
-from treadle._models.bedrock.key_sources import domain
+from treadle._models.bedrock.credentials import Credentials, open_session
 from treadle._models.bedrock.reader import ConverseReader
-from treadle._models.bedrock.shared_files import SharedFiles
-from treadle._models.bedrock.sigv4 import Keys, signed_headers
 from treadle._models.bedrock.wire import API, ConverseWriter
 from treadle._models.catalog.providers import Provider, provider_named
 from treadle._models.http_model import HttpModel
 from treadle._models.media import BEDROCK
 from treadle._models.transport.http import Endpoint
 from treadle._models.transport.wire import encoded_messages
-from treadle._types.errors import ConfigError, ModelError, RequestRefusedError, TransientModelError
+from treadle._types.errors import ConfigError, MissingExtraError, ModelError, RequestRefusedError, TransientModelError
 from treadle._types.request import Request
 
-SERVICE = "bedrock"
 _EXPIRED = ("expiredtoken", "token has expired", "security token included in the request is expired")
 
 
@@ -54,19 +51,25 @@ class BedrockModel(HttpModel):
         provider: str | Provider = "",
         **options: Any,
     ) -> None:
+        if find_spec("botocore") is None:
+            raise MissingExtraError("Amazon Bedrock", "bedrock")
         known = provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
         address = base_url or os.environ.get(known.base_env, "")
         self._region = region or _region(address, aws_profile)
-        known = msgspec.structs.replace(
-            known, base_url=f"https://bedrock-runtime.{self._region}.{domain(self._region)}"
-        )
+        known = msgspec.structs.replace(known, base_url=_address(self._region))
         if bool(access_key) != bool(secret_key):
             raise ConfigError("access_key and secret_key belong together: pass both or none of them")
         if access_key:
             options = {"api_key": "", **options}
         super().__init__(name, base_url=base_url, provider=known, **options)
-        keys = Keys(access_key, secret_key, session_token) if access_key else None
-        self._credentials = Credentials(self._origin, self._region, keys=keys, profile=aws_profile)
+        self._credentials = Credentials(
+            self._origin,
+            self._region,
+            profile=aws_profile,
+            access_key=access_key,
+            secret_key=secret_key,
+            session_token=session_token,
+        )
 
     @cached_property
     def _writer(self) -> ConverseWriter:
@@ -85,11 +88,8 @@ class BedrockModel(HttpModel):
         endpoint = self._endpoint(streaming)
         if self._connection.api_key:
             return endpoint, None
-        keys = await self._credentials.keys()
-        now, covered = datetime.now(UTC), {"content-type": self._connection.headers["content-type"]}
-        return endpoint, signed_headers(
-            keys, "POST", endpoint.url, body, region=self._region, service=SERVICE, now=now, headers=covered
-        )
+        covered = {"content-type": self._connection.headers["content-type"]}
+        return endpoint, await self._credentials.sign(endpoint.url, covered, body)
 
     def _reconsidered(self, error: ModelError) -> ModelError:
         expired = isinstance(error, RequestRefusedError) and any(word in str(error).lower() for word in _EXPIRED)
@@ -102,11 +102,15 @@ def _region(address: str, profile: str) -> str:
     labels = (urlsplit(address).hostname or "").split(".")
     if len(labels) > 3 and labels[0].startswith("bedrock-runtime"):
         return labels[1]
-    if named := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
-        return named
-    files = SharedFiles()
-    if named := files.profile(profile or files.default).get("region"):
-        return named
+    # botocore reads only AWS_DEFAULT_REGION, which the profile's region comes after.
+    if region := os.environ.get("AWS_REGION") or open_session(profile).get_config_variable("region"):
+        return region
     if address:
         return "us-east-1"  # a server of one's own: the signature needs some name
     raise ConfigError("bedrock needs a region: pass region='us-east-1', set AWS_REGION, or set it in the AWS profile")
+
+
+def _address(region: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]+", region):
+        raise ConfigError(f"{region!r} is not a region of AWS: it is written like 'us-east-1'")
+    return f"https://bedrock-runtime.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
