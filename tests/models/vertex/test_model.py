@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import google.oauth2.credentials
 import pytest
 
 from models.asking import HELLO, ask, run
@@ -104,7 +105,7 @@ def test_the_location(monkeypatch: pytest.MonkeyPatch):
         VertexModel("m", location="evil.example/")
 
 
-def test_a_token_that_is_no_longer_accepted_is_looked_up_again(home: Path):
+def test_a_token_that_is_no_longer_accepted_is_looked_up_again(home: Path, monkeypatch: pytest.MonkeyPatch):
     wire = VertexGeminiWire()
     tokens: list[Any] = ["ya29.first", "ya29.second"]
 
@@ -117,7 +118,8 @@ def test_a_token_that_is_no_longer_accepted_is_looked_up_again(home: Path):
 
     async def main() -> None:
         async with Loopback(script) as server:
-            info = {"type": "authorized_user", "refresh_token": "r", "token_uri": f"{server.url}/token"}
+            monkeypatch.setattr(google.oauth2.credentials, "_GOOGLE_OAUTH2_TOKEN_ENDPOINT", f"{server.url}/token")
+            info = {"type": "authorized_user", "refresh_token": "r", "client_id": "c", "client_secret": "s"}
             (home / "adc.json").write_text(json.dumps(info))
             path = str(home / "adc.json")
             model = VertexModel("gemini-2.5-flash", base_url=server.url, project="p", credentials_file=path)

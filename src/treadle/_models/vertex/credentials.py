@@ -1,143 +1,171 @@
-"""Google's application-default credentials, in the order of its own tools.
+"""Finds and renews Google's application-default credentials through google-auth, Google's own library (extra `vertex`).
 
-A token given as an argument; the file named by `GOOGLE_APPLICATION_CREDENTIALS`; the file of `gcloud auth
-application-default login`; the metadata service. Tokens are kept until five minutes before they expire.
+google-auth blocks, so it runs in a thread. Its requests are sent by our own HTTP client, on the event loop: its usual
+transport would add `requests` as a second client.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
-from collections.abc import Mapping
+import threading
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 
-from treadle._models.transport.failures import Origin
-from treadle._models.transport.side_requests import send
-from treadle._models.vertex import token_sources as sources
-from treadle._models.vertex.token_sources import Token
+from treadle._models.transport.failures import ONE_REQUEST, Origin, connection_lost
+from treadle._models.transport.side_requests import SECONDS, send
 from treadle._safety.secrets import known_secrets
-from treadle._types.errors import ConfigError, MissingKeyError, ModelError, TransientModelError
+from treadle._types.errors import (
+    ConfigError,
+    MissingExtraError,
+    MissingKeyError,
+    ModelError,
+    RequestRefusedError,
+    TreadleError,
+)
 
-EARLY = 300.0
-"""Tokens are renewed so many seconds before they expire."""
-METADATA_SECONDS = 1.0
-"""The metadata service answers at once where it exists; elsewhere nobody does."""
-METADATA_HOST = "metadata.google.internal"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 class Credentials:
-    def __init__(
-        self,
-        origin: Origin,
-        *,
-        access_token: str = "",
-        path: str = "",
-        project: str = "",
-        env: Mapping[str, str] | None = None,
-    ) -> None:
+    """Returns the token that it is constructed with, or the one that google-auth finds and renews."""
+
+    def __init__(self, origin: Origin, *, access_token: str = "", path: str = "", project: str = "") -> None:
         self._origin = origin
-        self._env = os.environ if env is None else env
+        self._access_token = access_token
         self._path = path
-        self._given = Token(access_token) if access_token else None
-        self._token: Token | None = None
-        self._info: dict[str, Any] | None = None
-        self._project = project or self._env.get("GOOGLE_CLOUD_PROJECT", "") or self._env.get("GCLOUD_PROJECT", "")
-        if self._given is not None:
-            self._keep(self._given)
+        self._project = project or os.environ.get("GOOGLE_CLOUD_PROJECT", "") or os.environ.get("GCLOUD_PROJECT", "")
+        self._lock = threading.Lock()
+        self._source: Any = None
+        """google-auth's credentials: they know when their token has to be renewed, and how."""
+        if access_token:
+            self._protect(access_token)
 
     def __repr__(self) -> str:
         return "Credentials(...)"
 
     async def token(self) -> str:
-        """The token to send now."""
-        kept = self._token
-        left = kept.expires - time.time() if kept is not None else 0.0
-        if kept is not None and (not kept.expires or left > EARLY):
-            return kept.value
-        try:
-            return self._keep(await self._find()).value
-        except ModelError:
-            if kept is not None and left > 0:  # still good for a while: the source may be back by then
-                return kept.value
-            raise
+        """Return the token to send now."""
+        return self._access_token or await asyncio.to_thread(self._current_token, self._sender())
 
     async def project(self) -> str:
-        """The project that is billed: an argument, a variable, the credentials' own, or the machine's."""
+        """Return the project that is billed: an argument, a variable, the credentials' own, or the machine's."""
         if not self._project:
-            info = self._file()
-            self._project = str(info.get("project_id") or info.get("quota_project_id") or "")
-        if not self._project and not self._file():
-            self._project = await self._metadata("project/project-id")
+            try:
+                await asyncio.to_thread(self._current_source, self._sender())
+            except ConfigError:
+                if not self._access_token:
+                    raise
         if not self._project:
             raise ConfigError("vertex needs a project: pass project='my-project' or set GOOGLE_CLOUD_PROJECT")
         return self._project
 
     def forget(self) -> bool:
-        """Look the token up again next time, because the provider does not accept it any more. False for one that was
-        given: there is no other."""
-        self._token, self._info = self._given, None
-        return self._given is None
+        """Look the token up again next time, because the provider does not accept it any more. Return False when it
+        came as an argument, because then there is no other."""
+        self._source = None
+        return not self._access_token
 
-    def _keep(self, token: Token) -> Token:
-        self._origin.mask([token.value])
-        known_secrets.keep(token, f"{self._origin.provider}-token", [token.value])
-        self._token = token
-        return token
+    def _sender(self) -> Callable[..., Any]:
+        """Return what google-auth calls in its thread to send a request; the running event loop sends it."""
+        loop = asyncio.get_running_loop()
 
-    async def _find(self) -> Token:
-        if self._given is not None:
-            return self._given
-        info = self._file()
-        if info:
-            return await sources.from_file(self._origin, info)
-        answer = await self._metadata("instance/service-accounts/default/token")
+        def request(
+            url: str,
+            method: str = "GET",
+            body: bytes | None = None,
+            headers: Mapping[str, str] | None = None,
+            timeout: float | None = None,
+            **options: Any,
+        ) -> Any:
+            from google.auth.exceptions import TransportError
+
+            sending = send(self._origin, method, url, headers=headers, body=body, seconds=timeout or SECONDS)
+            try:
+                answered = asyncio.run_coroutine_threadsafe(sending, loop).result()
+            except ModelError as error:
+                raise TransportError(str(error)) from None
+            return SimpleNamespace(status=answered.status, headers=answered.headers, data=answered.body)
+
+        return request
+
+    def _current_token(self, request: Callable[..., Any]) -> str:
+        source = self._current_source(request)
+        from google.auth.credentials import TokenState
+        from google.auth.exceptions import GoogleAuthError
+
+        with self._lock:
+            if source.token_state is not TokenState.FRESH:
+                try:
+                    source.refresh(request)
+                except (GoogleAuthError, ValueError, OSError) as error:
+                    # A token that has not expired is still used: its source may be back before it does.
+                    if source.token_state is TokenState.INVALID:
+                        raise self._failure(error) from None
+                self._protect(source.token)
+            return source.token
+
+    def _current_source(self, request: Callable[..., Any]) -> Any:
+        with self._lock:
+            if self._source is None:
+                self._source, project = self._find(request)
+                self._project = self._project or project or getattr(self._source, "quota_project_id", None) or ""
+            return self._source
+
+    def _find(self, request: Callable[..., Any]) -> tuple[Any, str | None]:
         try:
-            return sources.token_of(msgspec.json.decode(answer or "{}", type=dict[str, Any]), "the metadata service")
-        except (msgspec.MsgspecError, ConfigError):
+            import google.auth
+            from google.auth import _cloud_sdk, exceptions  # pyright: ignore[reportPrivateUsage]
+            from google.auth.credentials import with_scopes_if_required
+        except ImportError:
+            raise MissingExtraError("credentials of Google", "vertex") from None
+        named = self._path or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+        path = Path(named or _cloud_sdk.get_application_default_credentials_path()).expanduser()
+        try:
+            if not named and not path.is_file():
+                return google.auth.default([SCOPE], request=request)
+            with warnings.catch_warnings():
+                # google-auth warns of files whose origin nobody knows; this one was named by the user or by gcloud.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                # Not google.auth.default: it would load the file without our transport.
+                source, project = google.auth.load_credentials_from_dict(_read(path), request=request)
+            # A user has agreed to scopes at sign-in and gets no others.
+            return with_scopes_if_required(source, [SCOPE]), project
+        except exceptions.DefaultCredentialsError as error:
+            if named or path.is_file():
+                raise ConfigError(f"the credentials file {path} cannot be used: {error.args[0]}") from None
             raise MissingKeyError(
                 f"{self._origin.provider} needs credentials: run `gcloud auth application-default login`, or set "
                 "GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
             ) from None
+        except (exceptions.GoogleAuthError, ValueError, OSError) as error:
+            raise self._failure(error) from None
 
-    def _file(self) -> dict[str, Any]:
-        """The credentials file; empty when there is none. One that is named must be there."""
-        if self._info is None:
-            named = self._path or self._env.get("GOOGLE_APPLICATION_CREDENTIALS", "")
-            path = Path(named).expanduser() if named else self._well_known()
-            try:
-                self._info = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            except OSError as error:
-                if named:
-                    raise ConfigError(f"the credentials file {path} cannot be read: {error.strerror}") from None
-                self._info = {}
-            except (msgspec.MsgspecError, UnicodeError):
-                raise ConfigError(f"the credentials file {path} is not a JSON object") from None
-        return self._info
+    def _protect(self, token: str) -> None:
+        self._origin.mask([token])
+        known_secrets.keep(self, f"{self._origin.provider}-token", [token])
 
-    def _well_known(self) -> Path:
-        name = "application_default_credentials.json"
-        if folder := self._env.get("CLOUDSDK_CONFIG"):
-            return Path(folder) / name
-        if os.name == "nt":
-            return Path(self._env.get("APPDATA", "~")).expanduser() / "gcloud" / name
-        return Path("~/.config/gcloud").expanduser() / name
+    def _failure(self, error: Exception) -> TreadleError:
+        from google.auth.exceptions import RefreshError, TransportError
 
-    async def _metadata(self, what: str) -> str:
-        """What the metadata service says; empty where there is none."""
-        if self._env.get("NO_GCE_CHECK", "").lower() in ("1", "true"):
-            return ""
-        host = self._env.get("GCE_METADATA_HOST") or METADATA_HOST
-        try:
-            answered = await send(
-                self._origin,
-                "GET",
-                f"http://{host}/computeMetadata/v1/{what}",
-                headers={"metadata-flavor": "Google"},
-                seconds=METADATA_SECONDS,
-            )
-        except TransientModelError:
-            return ""
-        return answered.body.decode("utf-8", "replace").strip() if answered.ok else ""
+        text = f"no token of Google's: {error.args[0] if error.args else type(error).__name__}"
+        if isinstance(error, TransportError) or getattr(error, "retryable", False):
+            return connection_lost(self._origin, text)
+        if isinstance(error, RefreshError):
+            provider = self._origin.provider
+            return RequestRefusedError(self._origin.message(text), usage=ONE_REQUEST, provider=provider)
+        return ConfigError(self._origin.message(text))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise ConfigError(f"the credentials file {path} cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeError):
+        raise ConfigError(f"the credentials file {path} is not a JSON object") from None
