@@ -131,7 +131,7 @@ def test_every_variable_that_the_source_reads_is_described(monkeypatch: pytest.M
     pages = importlib.import_module("reference_pages")
     page = (DOCS / "reference" / "environment.md").read_text("utf-8")
     read = pages.variables_read()
-    assert {"TREADLE_MODEL", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"} <= read
+    assert {"TREADLE_MODEL", "AWS_REGION", "GOOGLE_APPLICATION_CREDENTIALS"} <= read
     assert [name for name in sorted(read) if f"`{name}`" not in page] == []
 
 
