@@ -9,9 +9,9 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from treadle._python_process import SAFE_FOLDER, pip_command
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+T = TypeVar("T")
 CONNECT_SECONDS = 4.0
 STALL_SECONDS = 30.0
 ATTEMPTS = 4
@@ -66,12 +67,17 @@ def hub_url(weights: Weights) -> str:
 
 def from_hub(weights: Weights, part: Path, progress: Progress) -> None:
     """Download into `part`, continuing where an earlier attempt stopped."""
+    run_here(_download(hub_url(weights), weights, part, progress))
+
+
+def run_here(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in this thread. Not asyncio.run, which would wait for a name server that does not
+    respond."""
     loop = asyncio.new_event_loop()
     try:
-        loop.run_until_complete(_download(hub_url(weights), weights, part, progress))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        return loop.run_until_complete(work)
     finally:
-        # Not asyncio.run, which would wait for a name server that does not respond.
+        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from email.message import Message
-from http.client import HTTPMessage
 from pathlib import Path
-from typing import IO, Any
-from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urljoin, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 from msgspec import Struct
 
-from treadle._models.local.fetch import Weights, hub_base, hub_headers
-from treadle._types.errors import ModelError, UnknownModelError
+from treadle._models.local.fetch import Weights, hub_base, hub_headers, run_here
+from treadle._models.transport.failures import Origin
+from treadle._models.transport.side_requests import Answered, send
+from treadle._models.transport.wire import as_dict, as_list, as_text
+from treadle._types.errors import ModelError, TransientModelError, UnknownModelError
 
 PREFIX = "hf:"
 SECONDS = 20.0
+MAX_LISTING = 8_000_000
 PREFERRED = ("Q4_K_M", "Q4_K_S", "Q4_K_XL", "IQ4_XS", "Q4_0", "Q5_K_M", "Q5_K_S", "Q6_K", "Q8_0", "BF16", "F16")
 """The first of these that a repository has. Q4_K_M is what most people run: a third of the size, and little is lost."""
 _SEGMENT = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -88,7 +87,7 @@ def resolve(name: HubName) -> Weights:
             provider="local",
         )
     url = f"{hub_base()}/{name.repo}/resolve/main/{quote(file)}"
-    headers = _head(url, name, file)
+    headers = _ask("HEAD", url, name, file).headers
     size = headers.get("x-linked-size") or headers.get("content-length") or ""
     digest = (headers.get("x-linked-etag") or headers.get("etag") or "").removeprefix("W/").strip('"')
     if not size.isdigit() or not _SHA.fullmatch(digest):
@@ -144,56 +143,37 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _files(name: HubName) -> list[str]:
-    """The names of the files of the repository. What a hub lists is not trusted: a name becomes a path in the cache,
-    so one that could not be given as `hf:ORG/REPO/FILE.gguf` either is left out."""
-    response = _open(f"{hub_base()}/api/models/{name.repo}", "GET", name, "")
-    try:
-        listing: Any = msgspec.json.decode(response[1].read(8_000_000))
-        names = [str(entry["rfilename"]) for entry in listing["siblings"]]
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"the hub's list of files of {name.repo} cannot be read", provider="local") from error
-    finally:
-        response[1].close()
+    """List the files of the repository. What a hub lists is not trusted: a name becomes a path in the cache, so one
+    that could not be written as `hf:ORG/REPO/FILE.gguf` either is left out."""
+    answered = _ask("GET", f"{hub_base()}/api/models/{name.repo}", name, "")
+    siblings = answered.fields().get("siblings")
+    if not isinstance(siblings, list):
+        raise ModelError(f"the hub's list of files of {name.repo} cannot be read", provider="local")
+    names = [as_text(as_dict(entry).get("rfilename")) for entry in as_list(siblings)]
     return [listed for listed in names if _stays_below(listed)]
 
 
-def _head(url: str, name: HubName, file: str) -> Message:
-    """The headers of the hub itself, before it redirects to where the bytes are. A renamed repository is followed."""
+def _ask(method: str, url: str, name: HubName, file: str) -> Answered:
+    """Ask the hub itself. A renamed repository is followed, the redirect to where the bytes are is not."""
+    origin = Origin("local", url)
     for _ in range(4):
-        headers, body = _open(url, "HEAD", name, file)
-        body.close()
-        location = headers.get("location") or ""
-        target = urljoin(url, location)
-        same_host = urlsplit(target).netloc == urlsplit(url).netloc
-        if headers.get("x-linked-etag") or not location or not same_host:
-            return headers
+        try:
+            answered = run_here(
+                send(origin, method, url, headers=hub_headers(url), seconds=SECONDS, largest=MAX_LISTING)
+            )
+        except TransientModelError as error:
+            host = urlsplit(url).netloc
+            raise ModelError(
+                f"the hub ({host}) cannot be reached: {error}; check the network, or set HF_ENDPOINT", provider="local"
+            ) from None
+        if answered.status >= 400:
+            raise ModelError(_refusal(answered.status, name, file), provider="local", status=answered.status)
+        target = urljoin(url, answered.headers.get("location", url))
+        elsewhere = urlsplit(target).netloc != urlsplit(url).netloc
+        if target == url or elsewhere or answered.headers.get("x-linked-etag"):
+            return answered
         url = target
     raise ModelError(f"the hub redirects {name.repo} again and again", provider="local")
-
-
-class _Stay(HTTPRedirectHandler):
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
-def _open(url: str, method: str, name: HubName, file: str) -> tuple[Message, Any]:
-    request = Request(url, headers=hub_headers(url), method=method)
-    try:
-        response: Any = build_opener(*([_Stay] if method == "HEAD" else [])).open(request, timeout=SECONDS)
-        return response.headers, response
-    except HTTPError as error:
-        if 300 <= error.code < 400:
-            return error.headers, error
-        error.close()
-        raise ModelError(_refusal(error.code, name, file), provider="local", status=error.code) from None
-    except (URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
-        raise ModelError(
-            f"the hub ({urlsplit(url).netloc}) cannot be reached: {reason}; check the network, or set HF_ENDPOINT",
-            provider="local",
-        ) from None
 
 
 def _refusal(status: int, name: HubName, file: str) -> str:
