@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -20,11 +20,11 @@ from treadle._models.transport.failures import ONE_REQUEST, Origin, connection_l
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
 from treadle._models.transport.provider_tools import ProviderTool, declared
+from treadle._models.transport.reader import Reader
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ModelError, TransientModelError
 from treadle._types.profile import Profile
-from treadle._types.request import Delta, Reply, Request, StreamPart
-from treadle._types.usage import Usage
+from treadle._types.request import Request, StreamPart
 
 if TYPE_CHECKING:
     from treadle._models.contact.servers import Contact
@@ -33,28 +33,6 @@ if TYPE_CHECKING:
 ALL_ABILITIES = dict.fromkeys(
     ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming", "logprobs"), True
 )
-
-
-class Reader(Protocol):
-    """Reads the payloads of one response."""
-
-    done: bool
-    """Nothing more needs to be read."""
-
-    complete: bool
-    """The reply is complete; only facts about it (usage) may still come."""
-
-    def feed(self, payload: bytes) -> Sequence[Delta]:
-        """The deltas in one payload; raises a typed error if the payload is an error."""
-        ...
-
-    def reply(self) -> Reply:
-        """The whole reply; raises a typed error if the response ended before it was complete."""
-        ...
-
-    def spent(self) -> Usage:
-        """The usage that is known so far."""
-        ...
 
 
 class HttpModel(Closing):

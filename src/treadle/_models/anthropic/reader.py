@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from treadle._models.anthropic.wire import API
-from treadle._models.transport.decoding import decode_payload
-from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.failures import Origin, error_in_reply
 from treadle._models.transport.provider_tools import of_anthropic
-from treadle._models.transport.wire import UNREADABLE, CallList, as_count, as_dict, as_list, as_text, encode, with_cost
+from treadle._models.transport.reader import BlockReader, decoded
+from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, with_cost
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
 from treadle._types.usage import NO_USAGE, Usage
@@ -27,42 +24,23 @@ _FINISH: dict[str, Finish] = {
 }
 
 
-class MessagesReader:
+class MessagesReader(BlockReader):
     def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
-        self.done = False
-        self.complete = False
-        self._origin = origin
-        self._profile = profile
-        self._name = name
-        self._calls = CallList()
-        self._slots: dict[int, int] = {}
-        """The index of a tool_use block -> the slot of its call."""
-        self._blocks: dict[int, dict[str, Any]] = {}
-        self._pieces: dict[int, list[str]] = {}
-        """The text that has been streamed for a block so far."""
+        super().__init__(origin, profile, name)
         self._earlier: list[dict[str, Any]] = []
         """The blocks of the responses before this one."""
         self.continuations = 0
         self._spent = NO_USAGE
-        self._usage: dict[str, Any] = {}
-        self._stop = ""
         self._explanation = ""
         self.container = ""
         """Where the provider keeps the files of its own tools between the responses of one call."""
-        self._model = ""
-        self._id = ""
 
     @property
     def paused(self) -> bool:
         return self._stop == "pause_turn"
 
-    def feed(self, payload: bytes) -> Sequence[Delta]:
-        out: list[Delta] = []
-        for document in decode_payload(payload, self._origin):
-            self._event(as_dict(document), out)
-        return out
-
-    def _event(self, event: dict[str, Any], out: list[Delta]) -> None:
+    def _document(self, document: Any, out: list[Delta]) -> None:
+        event = as_dict(document)
         match event.get("type"):
             case "content_block_delta":
                 self._delta(as_count(event.get("index")), as_dict(event.get("delta")), out)
@@ -111,19 +89,10 @@ class MessagesReader:
             case "thinking":
                 self._piece(index, as_text(block.get("thinking")), ReasoningDelta, out)
             case "tool_use":
-                opened = self._calls.open(as_text(block.get("id")), as_text(block.get("name")))
-                self._slots[index] = opened.index
-                self._blocks[index]["id"] = self._calls.id(opened.index)
-                out.append(opened)
-                if block.get("input"):
-                    out.append(self._calls.add(opened.index, encode(block["input"]).decode()))
+                name, arguments = as_text(block.get("name")), block.get("input")
+                self._blocks[index]["id"] = self._start_call(index, as_text(block.get("id")), name, arguments, out)
             case _:
                 pass
-
-    def _piece(self, index: int, text: str, kind: type[TextDelta | ReasoningDelta], out: list[Delta]) -> None:
-        if text:
-            self._pieces[index].append(text)
-            out.append(kind(text))
 
     def _delta(self, index: int, delta: dict[str, Any], out: list[Delta]) -> None:
         block = self._blocks.setdefault(index, {"type": "text"})
@@ -136,23 +105,15 @@ class MessagesReader:
             case "signature_delta":
                 block["signature"] = as_text(block.get("signature")) + as_text(delta.get("signature"))
             case "input_json_delta":
-                text = as_text(delta.get("partial_json"))
-                if text and index in self._slots:
-                    out.append(self._calls.add(self._slots[index], text))
-                elif text:
-                    self._pieces[index].append(text)
+                self._add_arguments(index, as_text(delta.get("partial_json")), out)
             case "citations_delta":
                 block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
             case _:
                 pass
 
-    def _end(self, index: int, out: list[Delta]) -> None:
-        if index in self._slots:
-            out += self._calls.close(self._slots[index])
-
     def content(self) -> list[dict[str, Any]]:
         """The blocks in the form they have in a whole message, those of earlier responses first."""
-        return [*self._earlier, *(self._complete_block(index) for index in sorted(self._blocks))]
+        return [*self._earlier, *self._complete_blocks()]
 
     def _complete_block(self, index: int) -> dict[str, Any]:
         block, text = self._blocks[index], "".join(self._pieces[index])
@@ -162,9 +123,9 @@ class MessagesReader:
             case "thinking":
                 return block | {"thinking": text}
             case "tool_use":
-                return block | {"input": _decode(self._calls.arguments(self._slots[index]))}
+                return block | {"input": decoded(self._calls.arguments(self._slots[index]))}
             case _:
-                return block | {"input": _decode(text)} if text else block
+                return block | {"input": decoded(text)} if text else block
 
     def start_continuation(self) -> list[dict[str, Any]]:
         """Get ready to read the next response of the same call; returns the blocks so far."""
@@ -178,17 +139,11 @@ class MessagesReader:
 
     def reply(self) -> Reply:
         if not self.complete:
-            if not self._model and not self._blocks:
-                raise bad_reply(self._origin, "the reply has no message")
-            raise connection_lost(self._origin, "the stream ended before the reply was complete")
+            raise self._cut_off(seen=bool(self._model or self._blocks))
         content = self.content()
         text = "".join(as_text(block.get("text")) for block in content if block.get("type") == "text")
         reasoning = "".join(as_text(block.get("thinking")) for block in content if block.get("type") == "thinking")
-        finish = _FINISH.get(self._stop, "unknown" if self._stop else "stop")
-        if finish == "stop" and len(self._calls):
-            finish = "calls"
-        elif finish == "calls" and not len(self._calls):
-            finish = "stop"
+        finish = self._agreed(_FINISH.get(self._stop, "unknown" if self._stop else "stop"))
         if finish == "refusal" and not text:
             text = self._explanation
         usage, (used, cited) = self.spent(), of_anthropic(content)
@@ -212,11 +167,3 @@ class MessagesReader:
         read = as_count(fields.get("input_tokens")) + cached + written
         usage = Usage(read, as_count(fields.get("output_tokens")), cached, written, thought, requests=1)
         return with_cost(usage, self._profile.prices)
-
-
-def _decode(arguments: str) -> Any:
-    """The arguments as a value; empty when they cannot be read, which the call itself reports."""
-    try:
-        return msgspec.json.decode(arguments) if arguments.strip() else {}
-    except UNREADABLE:
-        return {}

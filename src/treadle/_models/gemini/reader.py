@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from treadle._models.gemini.wire import API
-from treadle._models.transport.decoding import decode_payload
-from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.failures import Origin, error_in_reply
 from treadle._models.transport.provider_tools import of_gemini
-from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, encode, with_cost
-from treadle._types.errors import ContentFilteredError
+from treadle._models.transport.reader import Reader
+from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, encode, with_cost
 from treadle._types.profile import Profile
-from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
+from treadle._types.request import Delta, Finish, Reply
 from treadle._types.usage import NO_USAGE, Usage
 
 _FINISH: dict[str, Finish] = {
@@ -32,38 +30,25 @@ _BROKEN_OFF = frozenset(
 )
 
 
-class GeminiReader:
+class GeminiReader(Reader):
     """Reads streams and whole responses alike: a stream is a sequence of responses, each with what is new."""
 
     def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
-        self.done = False
-        self.complete = False
-        """Never set before the end of a stream: some models give a finish reason with every piece."""
+        # Never complete before the end of a stream: some models give a finish reason with every piece.
+        super().__init__(origin, profile, name)
         self.continuations = 0
         self.continuation_token = ""
         """Given when the rest of the reply has to be requested."""
-        self._origin = origin
-        self._profile = profile
-        self._name = name
-        self._calls = CallList()
         self._parts: list[dict[str, Any]] = []
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
         self._finish = ""
         self._blocked = ""
         self._seen = False
         self._grounding: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
         self._spent = NO_USAGE
-        self._model = ""
-        self._id = ""
 
-    def feed(self, payload: bytes) -> Sequence[Delta]:
-        out: list[Delta] = []
-        for document in decode_payload(payload, self._origin):
-            for response in as_list(document) or [document]:
-                self._response(as_dict(response), out)
-        return out
+    def _document(self, document: Any, out: list[Delta]) -> None:
+        for response in as_list(document) or [document]:
+            self._response(as_dict(response), out)
 
     def _response(self, response: dict[str, Any], out: list[Delta]) -> None:
         if error := response.get("error"):
@@ -88,9 +73,7 @@ class GeminiReader:
     def _part(self, part: dict[str, Any], out: list[Delta]) -> None:
         text = as_text(part.get("text"))
         if part.get("thought"):
-            if text:
-                self._reasoning.append(text)
-                out.append(ReasoningDelta(text))
+            self._add_thought(text, out)
         elif call := as_dict(part.get("functionCall")):
             opened = self._calls.open(as_text(call.get("id")), as_text(call.get("name")))
             out.append(opened)
@@ -98,9 +81,7 @@ class GeminiReader:
             out += self._calls.close(opened.index)
             self._parts.append(part | {"functionCall": call | {"id": opened.id}})
         else:
-            if text:
-                self._text.append(text)
-                out.append(TextDelta(text))
+            self._add_text(text, out)
             self._keep(part, text)
 
     def _keep(self, part: dict[str, Any], text: str) -> None:
@@ -125,23 +106,16 @@ class GeminiReader:
         text, reasoning = "".join(self._text), "".join(self._reasoning)
         empty = not text and not len(self._calls)
         if not self._finish and not self._blocked:
-            if not self._seen:
-                raise bad_reply(self._origin, "the reply has no candidate")
-            raise connection_lost(self._origin, "the stream ended before the reply was complete")
+            raise self._cut_off(seen=self._seen, missing="candidate")
         finish = _FINISH.get(self._finish, "unknown")
         if self._blocked or (finish == "filter" and empty):
-            message = self._origin.message(
-                f"the provider's filter withheld the reply ({self._blocked or self._finish})"
-            )
-            raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
+            raise self._withheld(self._blocked or self._finish)
         if self._finish in _BROKEN_OFF:
             if empty:
-                raise connection_lost(self._origin, f"the model stopped before the reply was complete ({self._finish})")
+                raise self._broken_off(self._finish)
             finish = "error"
-        if len(self._calls) and finish == "stop":
-            finish = "calls"
         used, cited = of_gemini(self._parts, self._grounding)
-        opaque = self._opaque()
+        finish, opaque = self._agreed(finish), self._opaque()
         return Reply(text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, opaque, used, cited)
 
     def spent(self) -> Usage:

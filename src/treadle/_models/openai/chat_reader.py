@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from treadle._models.transport.decision import DecisionPoint
-from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.endless import EndlessText
-from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.failures import ONE_REQUEST, Origin, error_in_reply
+from treadle._models.transport.reader import Reader
 from treadle._models.transport.wire import (
-    CallList,
     ThinkSplitter,
     as_count,
     as_dict,
@@ -20,7 +19,6 @@ from treadle._models.transport.wire import (
     is_object,
     with_cost,
 )
-from treadle._types.errors import ContentFilteredError
 from treadle._types.profile import Profile
 from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
 from treadle._types.usage import Usage
@@ -50,7 +48,7 @@ _BROKEN_OFF = frozenset({"error", "network_error", "insufficient_system_resource
 _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("reasoning_content", "reasoning")
 
 
-class ChatReader:
+class ChatReader(Reader):
     """Reads streams and whole replies: a whole reply is a stream of one piece, with `message` in place of `delta`."""
 
     def __init__(
@@ -60,24 +58,13 @@ class ChatReader:
         point: DecisionPoint | None = None,
         endless: EndlessText | None = None,
     ) -> None:
+        super().__init__(origin, profile)
         self._point = point
         self._endless = endless
-        self.done = False
-        self.complete = False
-        self._origin = origin
-        self._profile = profile
         self._splitter = ThinkSplitter()
-        self._calls = CallList()
-        self._slots: dict[int, int] = {}
-        """The server's index of a call -> its slot in `_calls`."""
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._finish = ""
-        self._usage: dict[str, Any] = {}
         self._timings: dict[str, Any] = {}
-        self._model = ""
-        self._id = ""
         self._field = ""
         self._details: list[dict[str, Any]] = []
         self._seen = False
@@ -86,12 +73,10 @@ class ChatReader:
         if payload.startswith(b"[DONE]"):
             self.done = self.complete = True
             return self._end()
-        out: list[Delta] = []
-        for document in decode_payload(payload, self._origin):
-            self._document(as_dict(document), out)
-        return out
+        return super().feed(payload)
 
-    def _document(self, document: dict[str, Any], out: list[Delta]) -> None:
+    def _document(self, document: Any, out: list[Delta]) -> None:
+        document = as_dict(document)
         if error := document.get("error"):
             raise error_in_reply(self._origin, error)
         self._model = as_text(document.get("model")) or self._model
@@ -249,11 +234,9 @@ class ChatReader:
 
     def reply(self) -> Reply:
         if self._finish in _BROKEN_OFF:
-            raise connection_lost(self._origin, f"the model stopped before the reply was complete ({self._finish})")
-        if not self.complete:
-            raise connection_lost(self._origin, "the stream ended before the reply was complete")
-        if not self._seen:
-            raise bad_reply(self._origin, "the reply has no message")
+            raise self._broken_off(self._finish)
+        if not self.complete or not self._seen:
+            raise self._cut_off(seen=not self.complete)
         usage = self.spent()
         text, reasoning, finish = "".join(self._text), "".join(self._reasoning), self._finished()
         if self._profile.reasoning and not reasoning and "</think>" in text:
@@ -263,8 +246,7 @@ class ChatReader:
         if finish == "refusal" and not text:
             text = "".join(self._refusal)
         if finish == "filter" and not text and not len(self._calls):
-            message = self._origin.message("the provider's content filter withheld the reply")
-            raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
+            raise self._withheld()
         return Reply(
             text, self._calls.raw(), reasoning, finish, usage, self._model, self._id, self._opaque(reasoning),
             options=self._point.options if self._point is not None else {},

@@ -6,35 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle._models.openai.responses_wire import API
-from treadle._models.transport.decoding import decode_payload
-from treadle._models.transport.failures import ONE_REQUEST, Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.failures import ONE_REQUEST, Origin, error_in_reply
 from treadle._models.transport.provider_tools import of_responses
-from treadle._models.transport.wire import CallList, as_count, as_dict, as_list, as_text, with_cost
-from treadle._types.errors import ContentFilteredError
+from treadle._models.transport.reader import Reader
+from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, with_cost
 from treadle._types.profile import Profile
-from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
+from treadle._types.request import Delta, Finish, Reply
 from treadle._types.usage import Usage
 
 _INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "filter"}
 
 
-class ResponsesReader:
+class ResponsesReader(Reader):
     """Reads items as they are finished, without the parts of them that were streamed before."""
 
     def __init__(self, origin: Origin, profile: Profile, name: str) -> None:
-        self.done = False
-        self.complete = False
-        self._origin = origin
-        self._profile = profile
-        self._name = name
-        self._calls = CallList()
-        self._slots: dict[int, int] = {}
-        """The index of an output item -> the slot of its call."""
+        super().__init__(origin, profile, name)
         self._items: dict[int, dict[str, Any]] = {}
         self._streamed: set[tuple[int, str]] = set()
         """The items of which a text, refusal, thought or arguments have been streamed, and which of these."""
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._response: dict[str, Any] = {}
 
@@ -42,12 +32,10 @@ class ResponsesReader:
         if payload.startswith(b"[DONE]"):
             self.done = True
             return ()
-        out: list[Delta] = []
-        for document in decode_payload(payload, self._origin):
-            self._event(as_dict(document), out)
-        return out
+        return super().feed(payload)
 
-    def _event(self, event: dict[str, Any], out: list[Delta]) -> None:
+    def _document(self, document: Any, out: list[Delta]) -> None:
+        event = as_dict(document)
         index, piece = as_count(event.get("output_index")), as_text(event.get("delta"))
         match event.get("type"):
             case "response.output_text.delta":
@@ -81,9 +69,7 @@ class ResponsesReader:
 
     def _added(self, index: int, item: dict[str, Any], out: list[Delta]) -> None:
         if item.get("type") == "function_call":
-            opened = self._calls.open(as_text(item.get("call_id")), as_text(item.get("name")))
-            self._slots[index] = opened.index
-            out.append(opened)
+            self._open_call(index, as_text(item.get("call_id")), as_text(item.get("name")), out)
 
     def _finished(self, index: int, item: dict[str, Any], out: list[Delta]) -> None:
         """Read from a finished item what has not been streamed."""
@@ -116,14 +102,12 @@ class ResponsesReader:
     def _text_delta(self, index: int, text: str, out: list[Delta]) -> None:
         if text:
             self._streamed.add((index, "text"))
-            self._text.append(text)
-            out.append(TextDelta(text))
+            self._add_text(text, out)
 
     def _thought_delta(self, index: int, text: str, out: list[Delta]) -> None:
         if text:
             self._streamed.add((index, "thought"))
-            self._reasoning.append(text)
-            out.append(ReasoningDelta(text))
+            self._add_thought(text, out)
 
     def _refusal_delta(self, index: int, text: str) -> None:
         if text:
@@ -143,18 +127,15 @@ class ResponsesReader:
         if error := response.get("error"):
             raise error_in_reply(self._origin, error)
         if status in ("failed", "cancelled"):
-            raise connection_lost(self._origin, f"the model stopped before the reply was complete ({status})")
+            raise self._broken_off(status)
         if not self.complete:
-            if not response and not self._items:
-                raise bad_reply(self._origin, "the reply has no response")
-            raise connection_lost(self._origin, "the stream ended before the reply was complete")
+            raise self._cut_off(seen=bool(response or self._items), missing="response")
         text, usage = "".join(self._text), self.spent()
         finish = self._finish(status)
         if finish == "refusal" and not text:
             text = "".join(self._refusal)
         if finish == "filter" and not text and not len(self._calls):
-            message = self._origin.message("the provider's content filter withheld the reply")
-            raise ContentFilteredError(message, usage=usage, provider=self._origin.provider)
+            raise self._withheld()
         name, reply_id = as_text(response.get("model")), as_text(response.get("id"))
         used, cited = of_responses(self._items[index] for index in sorted(self._items))
         reasoning, opaque = "".join(self._reasoning), self._opaque()
