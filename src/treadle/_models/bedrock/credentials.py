@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from treadle._models.transport.failures import Origin, connection_lost, error_for_status
@@ -62,22 +63,18 @@ class Credentials:
         return self._arguments is None
 
     def _sign(self, url: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        from botocore.auth import SigV4Auth
-        from botocore.awsrequest import AWSRequest
-
-        request = AWSRequest("POST", url, headers=dict(headers), data=body)
-        SigV4Auth(self._current_keys(), SERVICE, self._region).add_auth(request)
+        request = _botocore("awsrequest").AWSRequest("POST", url, headers=dict(headers), data=body)
+        _botocore("auth").SigV4Auth(self._current_keys(), SERVICE, self._region).add_auth(request)
         return dict(request.headers)
 
     def _current_keys(self) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError
-
+        theirs = _botocore("exceptions")
         with self._lock:
             try:
                 if self._source is None:
                     self._source = self._find()
                 keys = self._source.get_frozen_credentials()
-            except (BotoCoreError, ClientError, OSError, ValueError, KeyError, RuntimeError) as error:
+            except (theirs.BotoCoreError, theirs.ClientError, OSError, ValueError, KeyError, RuntimeError) as error:
                 # Keys that have not expired are still used: their source may be back before they do.
                 if self._keys is None or self._source.refresh_needed(0):
                     raise self._failure(error) from None
@@ -89,10 +86,8 @@ class Credentials:
 
     def _find(self) -> Any:
         if self._arguments:
-            from botocore.credentials import Credentials as FixedCredentials
-
             access_key, secret_key, session_token = self._arguments
-            return FixedCredentials(access_key, secret_key, session_token or None)
+            return _botocore("credentials").Credentials(access_key, secret_key, session_token or None)
         session = open_session(self._profile)
         session.set_config_variable("region", self._region)
         source = session.get_credentials()
@@ -109,41 +104,44 @@ class Credentials:
         self._origin.mask(secrets)
         known_secrets.keep(self, f"{self._origin.provider}-key", secrets)
 
-    def _failure(self, error: Exception) -> TreadleError:
-        from botocore import exceptions
-
-        if isinstance(error, exceptions.ClientError):
+    def _failure(self, error: Any) -> TreadleError:
+        theirs = _botocore("exceptions")
+        if isinstance(error, theirs.ClientError):
             details: Any = error.response.get("ResponseMetadata", {})
             status, headers = details.get("HTTPStatusCode", 400), details.get("HTTPHeaders", {})
             return error_for_status(self._origin, status, headers, str(error).encode())
         text = self._origin.message(f"no AWS keys: {type(error).__name__}: {error}")
-        if isinstance(error, (exceptions.SSOError, exceptions.TokenRetrievalError)):
+        if isinstance(error, (theirs.SSOError, theirs.TokenRetrievalError)):
             profile = f" --profile {self._profile}" if self._profile else ""
             return ConfigError(f"{text}; run `aws sso login{profile}`")
-        if isinstance(error, exceptions.CredentialRetrievalError):
+        if isinstance(error, theirs.CredentialRetrievalError):
             from_command = error.kwargs.get("provider") == "custom-process"
             return ConfigError(text) if from_command else connection_lost(self._origin, f"no AWS keys: {error}")
-        if isinstance(error, exceptions.HTTPClientError):
+        if isinstance(error, theirs.HTTPClientError):
             return connection_lost(self._origin, f"no AWS keys: {error}")
         return ConfigError(text)
 
 
-def open_session(profile: str) -> Any:
-    """Open botocore's session for a profile (or the default one) and check that the shared files can be read."""
+def _botocore(module: str) -> Any:
+    """Import a module of botocore, which has no types."""
     try:
-        from botocore.exceptions import ConfigParseError, ProfileNotFound
-        from botocore.session import Session
+        return import_module(f"botocore.{module}")
     except ImportError:
         raise MissingExtraError("Amazon Bedrock", "bedrock") from None
-    session: Any = Session(profile=profile or None)
+
+
+def open_session(profile: str) -> Any:
+    """Open botocore's session for a profile (or the default one) and check that the shared files can be read."""
+    theirs = _botocore("exceptions")
+    session = _botocore("session").Session(profile=profile or None)
     try:
         session.get_scoped_config()
-    except ProfileNotFound:
+    except theirs.ProfileNotFound:
         profiles = ", ".join(sorted(session.available_profiles)) or "none"
         raise ConfigError(
             f"there is no AWS profile {session.profile!r}; those in the shared files are: {profiles}"
         ) from None
-    except ConfigParseError as error:
+    except theirs.ConfigParseError as error:
         raise ConfigError(f"an AWS file cannot be read: {error}; correct it or set AWS_CONFIG_FILE") from None
     return session
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from importlib import import_module
 from typing import Any
 
 from msgspec import MsgspecError
@@ -17,19 +18,18 @@ class FrameParser:
 
     def __init__(self) -> None:
         try:
-            from botocore.eventstream import EventStreamBuffer
+            eventstream: Any = import_module("botocore.eventstream")
         except ImportError:
             raise MissingExtraError("the event stream of Amazon Bedrock", "bedrock") from None
-        self._buffer: Any = EventStreamBuffer()
+        self._buffer = eventstream.EventStreamBuffer()
+        self._unreadable = (eventstream.ParserError, struct.error, KeyError, UnicodeDecodeError)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the payloads that `chunk` completes."""
-        from botocore.eventstream import ParserError
-
         self._buffer.add_data(chunk)
         try:
             return [_document(message.headers, message.payload.strip()) for message in self._buffer]
-        except (ParserError, struct.error, KeyError, UnicodeDecodeError) as error:
+        except self._unreadable as error:
             raise BadReplyError(f"the event stream has a frame that cannot be read: {error}") from None
 
     def close(self) -> list[bytes]:

@@ -11,6 +11,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,29 +84,25 @@ class Credentials:
             timeout: float | None = None,
             **options: Any,
         ) -> Any:
-            from google.auth.exceptions import TransportError
-
             sending = send(self._origin, method, url, headers=headers, body=body, seconds=timeout or SECONDS)
             try:
                 answered = asyncio.run_coroutine_threadsafe(sending, loop).result()
             except ModelError as error:
-                raise TransportError(str(error)) from None
+                raise _google("auth.exceptions").TransportError(str(error)) from None
             return SimpleNamespace(status=answered.status, headers=answered.headers, data=answered.body)
 
         return request
 
     def _current_token(self, request: Callable[..., Any]) -> str:
         source = self._current_source(request)
-        from google.auth.credentials import TokenState
-        from google.auth.exceptions import GoogleAuthError
-
+        states, failed = _google("auth.credentials").TokenState, _google("auth.exceptions").GoogleAuthError
         with self._lock:
-            if source.token_state is not TokenState.FRESH:
+            if source.token_state is not states.FRESH:
                 try:
                     source.refresh(request)
-                except (GoogleAuthError, ValueError, OSError) as error:
+                except (failed, ValueError, OSError) as error:
                     # A token that has not expired is still used: its source may be back before it does.
-                    if source.token_state is TokenState.INVALID:
+                    if source.token_state is states.INVALID:
                         raise self._failure(error) from None
                 self._protect(source.token)
             return source.token
@@ -118,32 +115,27 @@ class Credentials:
             return self._source
 
     def _find(self, request: Callable[..., Any]) -> tuple[Any, str | None]:
-        try:
-            import google.auth
-            from google.auth import _cloud_sdk, exceptions  # pyright: ignore[reportPrivateUsage]
-            from google.auth.credentials import with_scopes_if_required
-        except ImportError:
-            raise MissingExtraError("credentials of Google", "vertex") from None
+        google, theirs = _google("auth"), _google("auth.exceptions")
         named = self._path or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
-        path = Path(named or _cloud_sdk.get_application_default_credentials_path()).expanduser()
+        path = Path(named or _google("auth._cloud_sdk").get_application_default_credentials_path()).expanduser()
         try:
             if not named and not path.is_file():
-                return google.auth.default([SCOPE], request=request)
+                return google.default([SCOPE], request=request)
             with warnings.catch_warnings():
                 # google-auth warns of files whose origin nobody knows; this one was named by the user or by gcloud.
                 warnings.simplefilter("ignore", DeprecationWarning)
-                # Not google.auth.default: it would load the file without our transport.
-                source, project = google.auth.load_credentials_from_dict(_read(path), request=request)
+                # Not default(), which would load the file without our transport.
+                source, project = google.load_credentials_from_dict(_read(path), request=request)
             # A user has agreed to scopes at sign-in and gets no others.
-            return with_scopes_if_required(source, [SCOPE]), project
-        except exceptions.DefaultCredentialsError as error:
+            return _google("auth.credentials").with_scopes_if_required(source, [SCOPE]), project
+        except theirs.DefaultCredentialsError as error:
             if named or path.is_file():
                 raise ConfigError(f"the credentials file {path} cannot be used: {error.args[0]}") from None
             raise MissingKeyError(
                 f"{self._origin.provider} needs credentials: run `gcloud auth application-default login`, or set "
                 "GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
             ) from None
-        except (exceptions.GoogleAuthError, ValueError, OSError) as error:
+        except (theirs.GoogleAuthError, ValueError, OSError) as error:
             raise self._failure(error) from None
 
     def _protect(self, token: str) -> None:
@@ -151,15 +143,22 @@ class Credentials:
         known_secrets.keep(self, f"{self._origin.provider}-token", [token])
 
     def _failure(self, error: Exception) -> TreadleError:
-        from google.auth.exceptions import RefreshError, TransportError
-
+        theirs = _google("auth.exceptions")
         text = f"no token of Google's: {error.args[0] if error.args else type(error).__name__}"
-        if isinstance(error, TransportError) or getattr(error, "retryable", False):
+        if isinstance(error, theirs.TransportError) or getattr(error, "retryable", False):
             return connection_lost(self._origin, text)
-        if isinstance(error, RefreshError):
+        if isinstance(error, theirs.RefreshError):
             provider = self._origin.provider
             return RequestRefusedError(self._origin.message(text), usage=ONE_REQUEST, provider=provider)
         return ConfigError(self._origin.message(text))
+
+
+def _google(module: str) -> Any:
+    """Import a module of google-auth, which has few types."""
+    try:
+        return import_module(f"google.{module}")
+    except ImportError:
+        raise MissingExtraError("credentials of Google", "vertex") from None
 
 
 def _read(path: Path) -> dict[str, Any]:
