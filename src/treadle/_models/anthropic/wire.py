@@ -11,8 +11,8 @@ import msgspec
 
 from treadle._models.media import inline, source_of
 from treadle._models.transport.block_messages import BlockForms, Part, blocks, visible
-from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._models.transport.writer import Writer, is_reply
 from treadle._types.messages import (
     AssistantMessage,
     Content,
@@ -57,7 +57,7 @@ _SUPPORTED_FORMATS = frozenset(
 )
 
 
-class MessagesWriter:
+class MessagesWriter(Writer):
     def __init__(
         self,
         name: str,
@@ -67,11 +67,8 @@ class MessagesWriter:
         provider_tools: Sequence[Any] = (),
     ) -> None:
         """`head` replaces the model's name at the beginning of the body, where the address has the name."""
-        self._name = name
+        super().__init__(name, profile, extra, provider_tools)
         self._head = {"model": name} if head is None else dict(head)
-        self._provider_tools = list(provider_tools)
-        self._profile = profile
-        self._extra = dict(extra)
         self._output_config = as_dict(self._extra.pop("output_config", None))
         thinking = as_dict(self._extra.get("thinking")).get("type")
         self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
@@ -94,11 +91,7 @@ class MessagesWriter:
             turns.append(Part("assistant", blocks(unfinished)))
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
         head = encode({**self._head, "stream": streaming, **settings})[:-1]
-        listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
-        listed = joined(listed, self._provider_tools) if wanted(request) else listed
-        # Last, and never deferred itself: the mark for the cache may stand on no tool that is kept back.
-        listed = joined(listed, [TOOL_SEARCH]) if any(tool.deferred for tool in request.tools) else listed
-        tools = b',"tools":' + listed if listed else b""
+        tools = self._tools(request, encoded, _tool, TOOL_SEARCH)
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         if tools or len(turns) > 1:
             # Marks after what never changes and after the last two user turns: each request finds the one before it in
@@ -135,13 +128,8 @@ class MessagesWriter:
         return settings
 
     def _tool_choice(self, choice: str) -> dict[str, Any] | None:
-        if choice == "auto":
-            return None
-        if choice == "none":
-            return {"type": "none"}
-        if not self._profile.forced_tool or (self._thinks and not self._profile.forced_tool_while_thinking):
-            return None
-        return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
+        named = {"type": "tool", "name": choice}
+        return self._chosen(choice, none={"type": "none"}, required={"type": "any"}, named=named)
 
     def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
         if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
@@ -205,7 +193,7 @@ def _matches(content: list[Any], message: AssistantMessage) -> bool:
     kept = [as_dict(block) for block in content]
     text = "".join(block["text"] for block in kept if block.get("type") == "text")
     ids = [block["id"] for block in kept if block.get("type") == "tool_use"]
-    return text == message.text and ids == [call.id for call in message.calls]
+    return is_reply(message, text, ids)
 
 
 def _is_thought(block: dict[str, Any]) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from treadle._models.media import inline, source_of
 from treadle._models.transport.block_messages import BlockForms, Part, visible
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, encode
+from treadle._models.transport.writer import Writer, is_reply
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
     AssistantMessage,
@@ -35,11 +36,9 @@ UNSTREAMED_CAP = 21_000
 """A reply that is not streamed keeps the connection silent while it is written."""
 
 
-class ConverseWriter:
+class ConverseWriter(Writer):
     def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
-        self._name = name
-        self._profile = profile
-        self._extra = dict(extra)
+        super().__init__(name, profile, extra)
         self._inference = as_dict(self._extra.pop("inferenceConfig", None))
         thinking = as_dict(as_dict(self._extra.get("additionalModelRequestFields")).get("thinking")).get("type")
         self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
@@ -62,13 +61,13 @@ class ConverseWriter:
             system.append(encode({"text": NO_CALLS}))
         pieces = [encode(settings)[1:-1]] if (settings := self._settings(request, streaming)) else []
         if request.tools:
-            pieces.append(self._tools(request, encoded, mark=caches and not system))
+            pieces.append(self._tool_config(request, encoded, mark=caches and not system))
         if system:
             pieces.append(b'"system":[%b]' % b",".join(system))
         messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
         return b"{%b}" % b",".join([*pieces, b'"messages":[%b]' % messages])
 
-    def _tools(self, request: Request, encoded: EncodedMessages[Part], *, mark: bool) -> bytes:
+    def _tool_config(self, request: Request, encoded: EncodedMessages[Part], *, mark: bool) -> bytes:
         tools = encoded.encode_tools(request.tools, _tool)
         if mark and self._is_claude:  # only here may the mark stand there
             tools = b"%b,%b]" % (tools[:-1], _CACHE_POINT)
@@ -96,12 +95,7 @@ class ConverseWriter:
         return settings
 
     def _tool_choice(self, choice: str) -> dict[str, Any] | None:
-        profile = self._profile
-        if choice in ("auto", "none"):
-            return None
-        if not profile.forced_tool or (self._thinks and not profile.forced_tool_while_thinking):
-            return None
-        return {"any": {}} if choice == "required" else {"tool": {"name": choice}}
+        return self._chosen(choice, none=None, required={"any": {}}, named={"tool": {"name": choice}})
 
     def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
         if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
@@ -162,7 +156,7 @@ def _matches(content: list[Any], message: AssistantMessage) -> bool:
     text = "".join(str(block["text"]) for block in kept if "text" in block)
     uses = [as_dict(block["toolUse"]) for block in kept if "toolUse" in block]
     ids = [use.get("toolUseId") for use in uses if use.get("type") != "server_tool_use"]
-    return text == message.text and ids == [call.id for call in message.calls]
+    return is_reply(message, text, ids)
 
 
 def _is_thought(block: dict[str, Any]) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from treadle._models.gemini.schema import gemini_schema
 from treadle._models.media import inline, source_of
+from treadle._models.transport.block_messages import Part, blocks, joined_turns
 from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
+from treadle._models.transport.writer import Writer, is_reply
 from treadle._types.messages import (
     AssistantMessage,
     Content,
@@ -31,26 +33,18 @@ UNSIGNED = "skip_thought_signature_validator"
 """What the provider expects instead of a signature on a call that another model made."""
 
 
-class Part(NamedTuple):
-    role: str
-    parts: bytes
-
-
-class GeminiWriter:
+class GeminiWriter(Writer):
     def __init__(
         self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
     ) -> None:
-        self._name = name
-        self._provider_tools = list(provider_tools)
-        self._profile = profile
-        self._extra = dict(extra)
+        super().__init__(name, profile, extra, provider_tools)
         self._config = as_dict(self._extra.pop("generationConfig", None))
         self._signs = bool(re.search(r"gemini-[3-9]", name))
 
     def body(self, request: Request, encoded: EncodedMessages[Part], continuation: str = "") -> bytes:
         """The body of a request; `continuation` is the token that requests the rest of a reply."""
         parts = encoded.update(request.messages, self._message)
-        system = b",".join(part.parts for part in parts if part.role == "system")
+        system = b",".join(part.blocks for part in parts if part.role == "system")
         settings: dict[str, Any] = dict(self._extra)
         if config := self._settings(request):
             settings["generationConfig"] = config
@@ -64,7 +58,9 @@ class GeminiWriter:
             pieces.append(b'"tools":' + listed)
         if system:
             pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
-        pieces.append(b'"contents":[%b]' % _contents([part for part in parts if part.role != "system"]))
+        turns = joined_turns([part for part in parts if part.role != "system"])
+        contents = b",".join(b'{"role":"%b","parts":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
+        pieces.append(b'"contents":[%b]' % contents)
         return b"{%b}" % b",".join(pieces)
 
     def _settings(self, request: Request) -> dict[str, Any]:
@@ -88,35 +84,28 @@ class GeminiWriter:
         return config | self._config
 
     def _tool_choice(self, choice: str) -> dict[str, Any] | None:
-        if choice == "auto":
-            return None
-        if choice == "none":
-            return {"mode": "NONE"}
-        if not self._profile.forced_tool:
-            return None
-        return {"mode": "ANY"} if choice == "required" else {"mode": "ANY", "allowedFunctionNames": [choice]}
+        named = {"mode": "ANY", "allowedFunctionNames": [choice]}
+        return self._chosen(choice, none={"mode": "NONE"}, required={"mode": "ANY"}, named=named)
 
     def _message(self, messages: Sequence[Message], index: int) -> Part:
         message = messages[index]
         match message:
             case SystemMessage(text=text):
                 leading = all(isinstance(earlier, SystemMessage) for earlier in messages[:index])
-                return Part("system" if leading else "user", _parts([{"text": text}]))
+                return Part("system" if leading else "user", blocks([{"text": text}]))
             case UserMessage(content=content):
-                return Part("user", _parts(_content(content)))
+                return Part("user", blocks(_content(content)))
             case AssistantMessage():
-                return Part("model", _parts(self._assistant(message)))
+                return Part("model", blocks(self._assistant(message)))
             case ToolMessage():
                 answer = {("error" if message.error else "output"): text_of(message.content)}
                 result = {"functionResponse": {"id": message.call_id, "name": message.name, "response": answer}}
-                return Part("user", _parts([result, *_content(media_of_results(messages, index))]))
+                return Part("user", blocks([result, *_content(media_of_results(messages, index))]))
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        kept = message.opaque or {}
-        if kept.get("api") == API and kept.get("model") == self._name:
-            parts = as_list(kept.get("parts"))
-            if _matches(parts, message):
-                return parts
+        parts = as_list(self._kept(message, API).get("parts"))
+        if parts and _matches(parts, message):
+            return parts
         parts = [{"text": message.text}] if message.text else []
         for number, call in enumerate(message.calls):
             args = msgspec.Raw(arguments_of(call).encode())
@@ -125,21 +114,6 @@ class GeminiWriter:
                 part["thoughtSignature"] = UNSIGNED
             parts.append(part)
         return parts or [{"text": " "}]
-
-
-def _contents(parts: Sequence[Part]) -> bytes:
-    """The messages as alternating turns: neighbours of one role are merged."""
-    turns: list[tuple[str, list[bytes]]] = []
-    for role, written in parts:
-        if turns and turns[-1][0] == role:
-            turns[-1][1].append(written)
-        else:
-            turns.append((role, [written]))
-    return b",".join(b'{"role":"%b","parts":[%b]}' % (role.encode(), b",".join(written)) for role, written in turns)
-
-
-def _parts(parts: Sequence[Any]) -> bytes:
-    return encode(parts)[1:-1]
 
 
 def _content(content: Content) -> list[dict[str, Any]]:
@@ -156,11 +130,10 @@ def _media(part: MediaPart) -> dict[str, Any]:
 
 
 def _matches(parts: list[Any], message: AssistantMessage) -> bool:
-    """Whether the kept parts still have the text and calls of the message, which may have been shortened since."""
     kept = [as_dict(part) for part in parts]
     text = "".join(str(part["text"]) for part in kept if "text" in part)
     ids = [as_dict(part["functionCall"]).get("id") for part in kept if "functionCall" in part]
-    return text == message.text and ids == [call.id for call in message.calls]
+    return is_reply(message, text, ids)
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:

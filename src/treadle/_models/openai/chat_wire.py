@@ -10,6 +10,7 @@ from treadle._models.catalog.providers import Provider
 from treadle._models.media import data_url, inline
 from treadle._models.transport.decision import OPTIONS
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
+from treadle._models.transport.writer import Writer
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import (
     AssistantMessage,
@@ -34,12 +35,12 @@ _SOUND_NAMES = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}
 """What the format calls a MIME type; the others are sent as "wav", the only other one it has."""
 
 
-class ChatWriter:
+class ChatWriter(Writer):
     """Writes request bodies for one model. What never changes is encoded once, in the constructor."""
 
     def __init__(self, name: str, provider: Provider, profile: Profile, extra: Mapping[str, Any]) -> None:
+        super().__init__(name, profile, extra)
         self._provider = provider
-        self._profile = profile
         self._head = {flag: self._fixed(name, extra, flag) for flag in (False, True)}
 
     def body(self, request: Request, encoded: EncodedMessages[bytes], streaming: bool) -> bytes:
@@ -81,16 +82,8 @@ class ChatWriter:
         return settings
 
     def _tool_choice(self, choice: str) -> Any:
-        profile = self._profile
-        if choice == "auto":
-            return None
-        if choice == "none":
-            return "none"
-        if not profile.forced_tool or (profile.reasoning and not profile.forced_tool_while_thinking):
-            return None
-        if choice == "required":
-            return self._provider.required_choice
-        return {"type": "function", "function": {"name": choice}}
+        named = {"type": "function", "function": {"name": choice}}
+        return self._chosen(choice, none="none", required=self._provider.required_choice, named=named)
 
     def _format(self, wanted: OutputFormat) -> dict[str, Any]:
         profile = self._profile

@@ -7,8 +7,8 @@ from typing import Any
 
 from treadle._models.media import data_url, source_of
 from treadle._models.openai.chat_wire import is_strict
-from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
+from treadle._models.transport.writer import Writer, is_reply
 from treadle._types.messages import (
     AssistantMessage,
     Content,
@@ -29,22 +29,16 @@ MIN_OUTPUT_TOKENS = 16
 """The API refuses a smaller limit."""
 
 
-class ResponsesWriter:
+class ResponsesWriter(Writer):
     def __init__(
         self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
     ) -> None:
-        self._name = name
-        self._provider_tools = list(provider_tools)
-        self._profile = profile
-        self._extra = dict(extra)
+        super().__init__(name, profile, extra, provider_tools)
         self._text = as_dict(self._extra.pop("text", None))
 
     def body(self, request: Request, encoded: EncodedMessages[bytes], streaming: bool) -> bytes:
         head = encode({"model": self._name, "stream": streaming, **self._settings(request)})[:-1]
-        listed = encoded.encode_tools(request.tools, _tool) if request.tools else b""
-        listed = joined(listed, self._provider_tools) if wanted(request) else listed
-        listed = joined(listed, [TOOL_SEARCH]) if any(tool.deferred for tool in request.tools) else listed
-        tools = b',"tools":' + listed if listed else b""
+        tools = self._tools(request, encoded, _tool, TOOL_SEARCH)
         items = b",".join(encoded.update(request.messages, self._message))
         return b'%b%b,"input":[%b]}' % (head, tools, items)
 
@@ -66,14 +60,7 @@ class ResponsesWriter:
         return settings | {"text": text} if text else settings
 
     def _tool_choice(self, choice: str) -> Any:
-        profile = self._profile
-        if choice == "auto":
-            return None
-        if choice == "none":
-            return "none"
-        if not profile.forced_tool or (profile.reasoning and not profile.forced_tool_while_thinking):
-            return None
-        return "required" if choice == "required" else {"type": "function", "name": choice}
+        return self._chosen(choice, none="none", required="required", named={"type": "function", "name": choice})
 
     def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
         if wanted.kind == "schema" and wanted.schema is not None and self._profile.json_schema:
@@ -100,12 +87,10 @@ class ResponsesWriter:
                 )
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        kept = message.opaque or {}
-        if kept.get("api") == API and kept.get("model") == self._name:
-            items = as_list(kept.get("items"))
-            if _matches(items, message):
-                return items
-        items: list[Any] = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []
+        items = as_list(self._kept(message, API).get("items"))
+        if items and _matches(items, message):
+            return items
+        items = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []
         for call in message.calls:
             items.append(
                 {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)}
@@ -134,10 +119,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _matches(items: list[Any], message: AssistantMessage) -> bool:
-    """Whether the kept items still have the text and calls of the message, which may have been shortened since."""
     kept = [as_dict(item) for item in items]
     ids = [item.get("call_id") for item in kept if item.get("type") == "function_call"]
-    return text_of_items(kept) == message.text and ids == [call.id for call in message.calls]
+    return is_reply(message, text_of_items(kept), ids)
 
 
 def text_of_items(items: Sequence[dict[str, Any]]) -> str:

@@ -35,6 +35,17 @@ def visible(text: str) -> str:
     return text if text.strip() else "(no text)"
 
 
+def joined_turns(parts: Sequence[Part]) -> list[Part]:
+    """Join neighbours of one role."""
+    turns: list[Part] = []
+    for part in parts:
+        if turns and turns[-1].role == part.role:
+            turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
+        else:
+            turns.append(part)
+    return turns
+
+
 class BlockForms(NamedTuple):
     """How each kind of block looks in one API."""
 
@@ -64,12 +75,7 @@ class BlockForms(NamedTuple):
 
     def turns(self, parts: Sequence[Part]) -> list[Part]:
         """The parts with neighbours of one role joined, beginning with the user."""
-        turns: list[Part] = []
-        for part in parts:
-            if turns and turns[-1].role == part.role:
-                turns[-1] = Part(part.role, turns[-1].blocks + b"," + part.blocks)
-            else:
-                turns.append(part)
+        turns = joined_turns(parts)
         if not turns or turns[0].role != "user":
             turns.insert(0, Part("user", blocks([self.text(_GOES_ON)])))
         return turns
