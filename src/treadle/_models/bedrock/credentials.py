@@ -76,7 +76,7 @@ class Credentials:
                 keys = self._source.get_frozen_credentials()
             except (theirs.BotoCoreError, theirs.ClientError, OSError, ValueError, KeyError, RuntimeError) as error:
                 # Keys that have not expired are still used: their source may be back before they do.
-                if self._keys is None or self._source.refresh_needed(0):
+                if self._source is None or self._keys is None or self._source.refresh_needed(0):
                     raise self._failure(error) from None
                 return self._keys
             if keys != self._keys:
