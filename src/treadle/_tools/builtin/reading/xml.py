@@ -12,7 +12,7 @@ MAX_DEPTH = 500
 
 
 class XmlTarget(Protocol):
-    """What is called for each part of a document, as by the parsers of the standard library."""
+    """Receives each part of a document, as from the parsers of the standard library."""
 
     def start(self, tag: str, attrs: dict[str, str], /) -> Any: ...
     def end(self, tag: str, /) -> Any: ...
