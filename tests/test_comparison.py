@@ -60,9 +60,7 @@ def test_names_are_looked_up_in_their_class(name: str, cited: bool):
 def test_wrong_citations_are_reported(tmp_path: Path):
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "agent.py").write_text("class Agent: ...")
-    page = (
-        "## Agents\n\n- Loom: `engine/agent.py` `Agent`\n- Loom: `engine/agent.py` `Team`\n- Loom: `team.py` `Team`"
-    )
+    page = "## Agents\n\n- Loom: `engine/agent.py` `Agent`\n- Loom: `engine/agent.py` `Team`\n- Loom: `team.py` `Team`"
     assert check.problems_in(check.citations_of(page), tmp_path) == [
         "Agents: Loom: engine/agent.py does not name Team",
         "Agents: Loom: team.py does not exist",

@@ -278,6 +278,7 @@ def free_port() -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # the release builds the image itself
 def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
     """The first stage, line by line, in a scratch folder: a wheel with the page, a clean install of it."""
     (tmp_path / "src").mkdir()

@@ -175,7 +175,7 @@ def test_a_step_of_a_plan_is_told_of_the_skills_once(folder: Path):
 
 
 @pytest.mark.model
-@pytest.mark.slow
+@pytest.mark.long  # about what the model makes of it; what the engine does is tested above
 @pytest.mark.timeout(1_200)
 def test_a_small_local_model_chooses_the_skill(folder: Path):
     """With 0.5 billion parameters: the choice is a call like any other, and not that of the tool beside it."""

@@ -22,7 +22,7 @@ from treadle._types.errors import ModelError
 from treadle.plugins import Guardrail, Memory, MemoryStore, ToolSearch, on_topic
 
 MODEL = "qwen2.5-coder-0.5b"
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.model, pytest.mark.long]  # what a real model makes of plug-ins
 ENDS = ("answer", "final_tool", "limit", "stuck", "empty", "budget")
 
 

@@ -41,5 +41,6 @@ def test_a_plan_killed_with_steps_in_progress_is_resumed():
 
 
 @pytest.mark.slow
+@pytest.mark.long  # `python3 tasks.py prove plan`; the test above kills it at every eleventh
 def test_a_plan_killed_at_any_instant_is_resumed():
     check(kill_and_resume(), kills=50)

@@ -34,9 +34,22 @@ def installed(*packages: str) -> str:
     """A folder with these packages; skips the test where they cannot be had."""
     folder = FOLDER / "-".join(packages).replace("[", "_").replace("]", "")
     if not (folder / "complete").exists():
-        command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *packages]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
+        pip = [sys.executable, "-m", "pip", "install", "-q"]
+        uv = [
+            sys.executable,
+            "-m",
+            "uv",
+            "pip",
+            "install",
+            "-q",
+            "--python",
+            sys.executable,
+        ]  # much quicker, if it is there
+        for command in (uv, pip):
+            done = subprocess.run([*command, "--target", str(folder), *packages], capture_output=True, text=True)
+            if not done.returncode:
+                break
+        else:
             pytest.skip(f"pip cannot install {', '.join(packages)}: {done.stderr[-300:]}")
         (folder / "complete").touch()
     return str(folder)
