@@ -306,8 +306,8 @@ def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
 
 
 def test_the_lock_names_the_extras_that_packages_ask_of_each_other():
-    """Where it does not, pip looks for `httpx[http2]` (say) by itself, finds a version newer than the locked one as soon as
-    there is one, and refuses it for want of a hash: from that day on no environment can be made."""
+    """Where it does not, pip looks for `httpx[http2]` (say) by itself, finds a version newer than the locked one as
+    soon as there is one, and refuses it for want of a hash: from that day on no environment can be made."""
     locked = {
         requirement.name: requirement.extras
         for line in (ROOT / "requirements" / "test.lock").read_text("utf-8").splitlines()
