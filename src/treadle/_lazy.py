@@ -1,4 +1,4 @@
-"""Public modules name many things; each is imported when it is first used, so that `import treadle` stays cheap."""
+"""Imports on first use: the names of public modules, so that `import treadle` stays cheap, and entry points."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ def lazy_getattr(module: str, locations: Mapping[str, str]) -> Callable[[str], A
         return value
 
     return get
+
+
+def load(entry: str) -> Any:
+    """The value at an entry point of this package, "module:attribute": how a lower layer reaches what is plugged in
+    above it, and only when it is needed."""
+    module, _, attribute = entry.partition(":")
+    return getattr(import_module(f"treadle.{module}"), attribute)

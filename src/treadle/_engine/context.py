@@ -9,6 +9,7 @@ from treadle._dialects.base import Dialect, Prompts
 from treadle._engine.acting.execute import allowed_for_run
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.core.execution import Execution, deps_of
+from treadle._engine.reply_policy import ReplyPolicy
 from treadle._engine.requests.estimate import Estimator
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.settings import Settings
@@ -104,6 +105,11 @@ class RunContext(Generic[DepsT_co]):
     @property
     def dialect(self) -> Dialect:
         return self._execution.dialect
+
+    @property
+    def reply_policy(self) -> ReplyPolicy | None:
+        """What reviews the replies of the model in use; None for most models."""
+        return self._execution.policy
 
     @property
     def toolkit(self) -> Toolkit:

@@ -13,20 +13,20 @@ from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.history_trim import HistoryTrim
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.guards.paging import Paging
+from treadle._plugins.guards.policy_guard import PolicyGuard
 from treadle._plugins.guards.tool_selection import ToolSelection
-from treadle._plugins.small_models.example_value_guard import ExampleValueGuard
-from treadle._plugins.small_models.give_up_guard import GiveUpGuard
-from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._plugins.memory.store import MemoryStore
 
 
+_POLICY_GUARDS = ("give_up_guard", "example_value_guard", "unsourced_value_guard")
+
+
 def _guards(settings: Settings) -> list[Any]:
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
-    for_small_models = [GiveUpGuard(), ExampleValueGuard(), UnsourcedValueGuard()]
-    return [ContextGuard(), *selection, LoopGuard(), Paging(), *for_small_models]
+    return [ContextGuard(), *selection, LoopGuard(), Paging(), *map(PolicyGuard, _POLICY_GUARDS)]
 
 
 # Imported when used: most agents need no thinking aids.

@@ -161,5 +161,10 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         return self.tiny if self.parameters is None else self.parameters < SMALL_BELOW
 
     @property
+    def reviewed(self) -> bool:
+        """Whether a reply policy reviews the model's replies before they count."""
+        return self.small or self.tiny or self.decide is not None
+
+    @property
     def abilities(self) -> dict[str, bool]:
         return {name: bool(getattr(self, name)) for name in ABILITIES}

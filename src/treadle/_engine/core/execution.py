@@ -25,6 +25,7 @@ from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
 from treadle._engine.core.tool_offer import ToolOffer
+from treadle._engine.reply_policy import ReplyPolicy, policy_of
 from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
 from treadle._engine.requests.render import Renderer
@@ -237,6 +238,7 @@ class Execution:
         name = self.state.dialect or self._suitable_dialect(bool(self.tools.at_start))
         self.dialect: Dialect = dialect_for(name, self.settings.complete_name)
         self.renderer = Renderer(self.dialect, self.settings, self.model.profile)
+        self.policy: ReplyPolicy | None = policy_of(self.model)
 
     def system_prompt(self) -> str:
         started = self.state.started

@@ -11,29 +11,35 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
-
-from msgspec import Struct
+from functools import cache
 
 from treadle._dialects.base import Decision
-from treadle._engine.context import RunContext
-from treadle._engine.core.execution import Execution
-from treadle._engine.requests.model_calls import ask
+from treadle._engine.context import RunContext, execution_of
+from treadle._engine.plugin import Plugin
+from treadle._engine.reply_policy import AskAgain, Bounds, Repetition
+from treadle._lazy import load
 from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
 from treadle._types.errors import BudgetExhaustedError, ModelError
-from treadle._types.events import Event, MessageAdded, Noted, ReplyConstrained, ThinkFailed
-from treadle._types.messages import UserMessage
+from treadle._types.events import Noted
 from treadle._types.request import DecisionNames, Reply, ToolSchema
 
 logger = get_logger()
 COMPONENT = "decision"
+GUARDS = {
+    "give_up_guard": "_plugins.small_models.give_up_guard:GiveUpGuard",
+    "example_value_guard": "_plugins.small_models.example_value_guard:ExampleValueGuard",
+    "unsourced_value_guard": "_plugins.small_models.unsourced_value_guard:UnsourcedValueGuard",
+}
+"""The guards that come with this policy, by name."""
 _NO_CHOICE = "and the constraint left it no such choice"
 NONE_FITS = (
     "None of the tools is for this: task_successful is false unless you know the answer for certain. "
     "Say in a sentence what you know, or that you cannot tell it here."
 )
+ANSWER_NOTE = "Answer the question now, from what you know."
+"""The smallest models take more words than that for their answer."""
 _SHORTEST = 3
 """Letters of a beginning that can be told from others."""
 _TELLING = 4
@@ -58,48 +64,47 @@ _ACTION = re.compile(r'"action"\s*:\s*"([^"]*)"')
 """The tool that a reply names, also one that was cut off behind it."""
 
 
-class OtherChoice(Struct, frozen=True):
-    """The reply does not count: the model wanted the other thing."""
+class ProbabilityPolicy:
+    """The reply policy that reads from the model's probabilities what it wants."""
 
-    why: str
-    must_act: bool
-    barred: tuple[str, ...]
-    note: str = ""
-    """What the model is told before it is asked again."""
-    think: bool = False
-    """It thinks first. Then it may do what it likes, with the tools that are left, or answer."""
+    name = COMPONENT
 
-    def events(self, component: str, iteration: int, reply: Reply) -> tuple[Event, ...]:
-        return (
-            ThinkFailed(component, iteration, 1, self.why, 0.0, reply.usage, reply.options),
-            *([MessageAdded(UserMessage(self.note, kind="note"), COMPONENT)] if self.note else []),
-            ReplyConstrained(COMPONENT, self.must_act, self.barred, self.think),
-        )
+    def bounds(self, run: RunContext) -> Bounds | None:
+        """A model is never made to call a tool that may change something: where there is one, it is asked to think
+        instead. A dialect that cannot do that has its replies written to the end."""
+        return _bounds(run) if _can_think(run) or all_harmless(run) else None
 
+    async def review(
+        self, run: RunContext, reply: Reply, decision: Decision | None, names: DecisionNames
+    ) -> AskAgain | None:
+        return await _other_choice(run, reply, decision, names)
 
-class Bounds(NamedTuple):
-    """How probable an answer has to be. Between the two the reply is believed, whichever it is."""
+    def repetition(self, run: RunContext) -> Repetition:
+        """A model of this kind that decodes under our grammar hardly ever gets out of a loop by itself, and each round
+        costs it much. The smallest ones never find the next step: once they have a result they call anything."""
+        profile = run.model.profile
+        if profile.tiny:
+            return Repetition((1, 1, 1), one_result=True, answer_note=ANSWER_NOTE)
+        refuse_repeats = profile.small and profile.constrained and not run.dialect.native and not profile.adapter
+        limits = (1, 2, 4) if profile.small and profile.constrained else (2, 4, 6)
+        return Repetition(limits, refuse_repeats)
 
-    answer_from: float
-    """For an answer to be believed."""
-    no_call_from: float
-    """For a call not to be."""
-
-
-def bounds_of(run: Execution) -> Bounds | None:
-    """What replies are held against now; None when they are taken as they come.
-
-    A model is never made to call a tool that may change something: where there is one, it is asked to think instead. A
-    dialect that cannot do that has its replies written to the end.
-    """
-    return _bounds(run) if _can_think(run) or all_harmless(run.context) else None
+    def guard(self, name: str) -> Plugin | None:
+        entry = GUARDS.get(name)
+        return None if entry is None else _guard(entry)
 
 
-async def other_choice(
-    run: Execution, reply: Reply, decision: Decision | None, names: DecisionNames
-) -> OtherChoice | None:
-    """What to hold the next reply to, when this one is not what the model wanted; else None, also when that cannot be
-    told because a tool's name begins like that of an answer. `decision` is None for a reply that was broken off."""
+@cache
+def _guard(entry: str) -> Plugin:
+    """One of each: a plug-in holds settings only."""
+    return load(entry)()
+
+
+async def _other_choice(
+    run: RunContext, reply: Reply, decision: Decision | None, names: DecisionNames
+) -> AskAgain | None:
+    """How to ask again, when this reply is not what the model wanted; else None, also when that cannot be known because
+    a tool's name begins like that of an answer."""
     if (endless := _without_end(run, reply)) is not None:
         return endless
     bounds, state = _bounds(run), run.state
@@ -107,7 +112,7 @@ async def other_choice(
         return None
     answers = decision is not None and not decision.calls
     threshold = bounds.no_call_from if _is_new_call(run, decision) else bounds.answer_from
-    harmless = all_harmless(run.context)
+    harmless = all_harmless(run)
     if answers and not harmless and not _can_think(run):  # it would not be made to call any
         return None
     copied = decision is not None and _is_copied(run, decision)
@@ -127,16 +132,16 @@ async def other_choice(
     if decision is not None and not copied and to_answer == answers:
         return None if to_answer else _unsure(run, reply, decision, names.answers)
     if to_answer:
-        return OtherChoice(why, False, tuple(tool.name for tool in state.tools), note)
+        return AskAgain(why, False, tuple(tool.name for tool in state.tools), note)
     meant = tool_meant(reply.options, state.tools, names.answers)
     others = tuple(tool.name for tool in state.tools if meant and tool.name != meant)
     if harmless:
-        return OtherChoice(why, True, others)
+        return AskAgain(why, True, others)
     clear = meant and meant_part(reply.options, state.tools, meant, names.answers) >= _SURE
-    return OtherChoice(why, False, others if clear else (), think=True) if _can_think(run) else None
+    return AskAgain(why, False, others if clear else (), think=True) if _can_think(run) else None
 
 
-def _without_end(run: Execution, reply: Reply) -> OtherChoice | None:
+def _without_end(run: RunContext, reply: Reply) -> AskAgain | None:
     """Another tool where a call of one was cut off in a value that only repeats itself: the model does not know it, and
     told to write it shorter it would make one up. Asked once for a reply."""
     profile, state = run.model.profile, run.state
@@ -146,29 +151,29 @@ def _without_end(run: Execution, reply: Reply) -> OtherChoice | None:
 
     if state.answer_only or state.constraint.barred or len(state.tools) < 2 or not is_endless(reply.text):
         return None
-    begun, harmless = _ACTION.search(reply.text), all_harmless(run.context)
+    begun, harmless = _ACTION.search(reply.text), all_harmless(run)
     if begun is None or begun[1] not in state.tool_names() or not (harmless or _can_think(run)):
         return None
     why = f"a value for {begun[1]} has no end: the model does not know it"
-    return OtherChoice(why, harmless, (begun[1],), think=not harmless)
+    return AskAgain(why, harmless, (begun[1],), think=not harmless)
 
 
-def _unsure(run: Execution, reply: Reply, decision: Decision, answers: tuple[str, ...]) -> OtherChoice | None:
+def _unsure(run: RunContext, reply: Reply, decision: Decision, answers: tuple[str, ...]) -> AskAgain | None:
     """A thought before a call of a tool that the model hardly wanted: it was only the nearest of those there are."""
     if not decision.calls or len(run.state.tools) < 2 or not _can_think(run):
         return None
     name = decision.calls[0].name
     part = meant_part(reply.options, run.state.tools, name, answers)
     why = f"{name} is {part:.0%} of what the model wanted to call"
-    return OtherChoice(why, False, (), think=True) if part < _SURE else None
+    return AskAgain(why, False, (), think=True) if part < _SURE else None
 
 
-def _can_think(run: Execution) -> bool:
+def _can_think(run: RunContext) -> bool:
     """Whether the dialect can have a thought before a single reply."""
     return hasattr(run.dialect, "encode_with_thought")
 
 
-def _is_copied(run: Execution, decision: Decision) -> bool:
+def _is_copied(run: RunContext, decision: Decision) -> bool:
     """Whether it answers with words of our own prompt: then it has none of its own. Said once, before any result."""
     from treadle._dialects.text import TextDialect  # loaded only where there is one
 
@@ -177,7 +182,7 @@ def _is_copied(run: Execution, decision: Decision) -> bool:
     return run.dialect.repeats_an_example(decision.answer or "")
 
 
-async def _fit(run: Execution, reply: Reply, answers: tuple[str, ...]) -> float | None:
+async def _fit(run: RunContext, reply: Reply, answers: tuple[str, ...]) -> float | None:
     """How probable it is that a tool fits, when it is too improbable to call one; else None, also when it cannot be
     found out: the reply is taken as it is then."""
     thresholds = run.model.profile.decide
@@ -189,8 +194,8 @@ async def _fit(run: Execution, reply: Reply, answers: tuple[str, ...]) -> float 
 
     messages = about_tools(run.state.tools, run.state.question)
     try:
-        told = await ask(
-            run, COMPONENT, messages, format=FORMAT, temperature=0.0, max_tokens=MAX_TOKENS, decision_after=AFTER
+        told = await run.ask(
+            COMPONENT, messages, format=FORMAT, temperature=0.0, max_tokens=MAX_TOKENS, decision_after=AFTER
         )
     except (ModelError, BudgetExhaustedError) as error:
         log_handled(logger, "the question whether a tool fits failed", error=error)
@@ -199,18 +204,18 @@ async def _fit(run: Execution, reply: Reply, answers: tuple[str, ...]) -> float 
     return fit if fit is not None and fit < thresholds.fits else None
 
 
-def _stands_alone(run: Execution) -> bool:
+def _stands_alone(run: RunContext) -> bool:
     """Whether all there is so far is a question in words, and all tools are in sight."""
     state = run.state
     return (
         state.started is not None
         and isinstance(state.started.question, str)
         and all(entry.component == "question" for entry in state.window)
-        and {tool.name for tool in state.tools} == {tool.name for tool in run.tools.at_start}
+        and {tool.name for tool in state.tools} == {tool.name for tool in execution_of(run).tools.at_start}
     )
 
 
-def _is_new_call(run: Execution, decision: Decision | None) -> bool:
+def _is_new_call(run: RunContext, decision: Decision | None) -> bool:
     """Whether it calls what has not been called before: a model that wants the same again has nothing left to do."""
     if decision is None or not decision.calls:
         return False
@@ -218,7 +223,7 @@ def _is_new_call(run: Execution, decision: Decision | None) -> bool:
     return any((call.name, call.args) not in made for call in decision.calls)
 
 
-def _bounds(run: Execution) -> Bounds | None:
+def _bounds(run: RunContext) -> Bounds | None:
     thresholds, state = run.model.profile.decide, run.state
     if thresholds is None or not run.model.profile.decides_in(run.dialect.name) or not state.tools:
         return None

@@ -17,7 +17,7 @@ from treadle._engine.answering.answer import said
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
-from treadle._engine.loop.deciding import bounds_of, other_choice
+from treadle._engine.reply_policy import AskAgain, Refuse
 from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
@@ -75,8 +75,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
     rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
-    request = rendered.request
-    if request.decision_after and (bounds := bounds_of(run)) is not None:
+    request, policy = rendered.request, run.policy
+    if policy is not None and request.decision_after and (bounds := policy.bounds(run.context)) is not None:
         request = request.replace(answer_from=bounds.answer_from, no_call_from=bounds.no_call_from)
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
     run.recovered.clear()
@@ -95,11 +95,15 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if run.counts_tokens:
         run.estimator.learn(request, reply.usage)
     decision = None if reply.broken_off else read(run, reply, iteration)
-    if (other := await other_choice(run, reply, decision, request.decision_names)) is not None:
-        run.early.discard()
-        run.answer.retract()
-        await run.emit(*other.events(component, iteration, reply))
-        return
+    if policy is not None:
+        verdict = await policy.review(run.context, reply, decision, request.decision_names)
+        if isinstance(verdict, AskAgain):
+            run.early.discard()
+            run.answer.retract()
+            await run.emit(*verdict.events(policy.name, component, iteration, reply))
+            return
+        if isinstance(verdict, Refuse):
+            decision = Decision(problem=verdict.why)
     decision = decision or read(run, reply, iteration)
     if not decision.calls or reply.finish == "length":
         run.early.discard()

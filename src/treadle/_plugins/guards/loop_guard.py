@@ -7,7 +7,8 @@ from itertools import groupby
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.state_queries import last_note, last_round, same_calls, untaught
+from treadle._engine.reply_policy import Repetition
+from treadle._plugins.state_queries import last_note, last_round, same_calls
 from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -24,15 +25,11 @@ WITHDRAWN = (
     "The same calls came again with nothing new, so these tools are taken away: {tools}. "
     "Go on without them, or give the answer."
 )
-ANSWER_TINY = "Answer the question now, from what you know."
-"""A tiny model takes more words than that for its answer."""
 ANSWER = (
     "The work is going round in circles. No more tools: answer now from what is known, and say plainly what is missing."
 )
 
-_USUAL = (2, 4, 6)
-_SMALL = (1, 2, 4)
-_TINY = (1, 1, 1)
+_USUAL = Repetition()
 _LOOK_BACK = 60
 """Steps. A loop longer than that is left to the iteration limit."""
 _OTHER_TRIES = 3
@@ -43,10 +40,8 @@ class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it
-    must answer: by default 2, 4 and 6. For a small model that decodes under our grammar 1, 2 and 4: it hardly ever gets
-    out of a loop by itself, and each round costs it much; its first repetition of a call is not even made. A tiny one
-    answers after the first such round, and after the first result. Tools in `allow` may be repeated (a poll for a job's
-    state, say).
+    must answer: by default 2, 4 and 6, or what the model's reply policy says. Tools in `allow` may be repeated (a poll
+    for a job's state, say).
     """
 
     name = "loop_guard"
@@ -66,8 +61,12 @@ class LoopGuard(Plugin):
         self.allow = frozenset(allow)
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        """A small model that asks for a result it has gets no second one; its next reply cannot call that tool."""
-        if not untaught(run) or run.model.profile.tiny or self._limits[0] is not None or call.name in self.allow:
+        """Where the policy says so, a call whose result the model has is not made; its next reply cannot call that
+        tool."""
+        policy = run.reply_policy
+        if policy is None or self._limits[0] is not None or call.name in self.allow:
+            return call
+        if not policy.repetition(run).refuse_repeats:
             return call
         earlier = same_calls(run, call)
         if len(earlier) != 1 or earlier[0].error:
@@ -82,15 +81,13 @@ class LoopGuard(Plugin):
             return
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
-        profile = run.model.profile
-        tiny = profile.tiny
+        rules = _USUAL if run.reply_policy is None else run.reply_policy.repetition(run)
         if count < 1:
-            if tiny:
+            if rules.one_result:
                 await self._require_answer(run)
             return
-        usual = _TINY if tiny else _SMALL if profile.small and profile.constrained else _USUAL
         nudge, withdraw, stop = (
-            default if own is None else own for own, default in zip(self._limits, usual, strict=True)
+            default if own is None else own for own, default in zip(self._limits, rules.limits, strict=True)
         )
         if count < nudge:
             return
@@ -100,7 +97,7 @@ class LoopGuard(Plugin):
         if count >= stop:
             events += [
                 AnswerOnly("the same calls over and over"),
-                self._note(run, "stop", ANSWER_TINY if tiny else ANSWER),
+                self._note(run, "stop", rules.answer_note or ANSWER),
             ]
         elif count >= withdraw and tools:
             left = tuple(tool for tool in state.tools if tool.name not in tools)
@@ -117,7 +114,7 @@ class LoopGuard(Plugin):
         await run.emit(*events)
 
     async def _require_answer(self, run: RunContext) -> None:
-        """A tiny model that has a result never finds the next step, it calls anything: its next reply is the answer."""
+        """The next reply is the answer, unless a call has just failed."""
         if not any(step.error for step in last_round(run.state)):
             await run.emit(ReplyConstrained(self.name, barred=tuple(sorted(run.state.tool_names() - self.allow))))
 
