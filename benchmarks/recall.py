@@ -23,8 +23,8 @@ import msgspec
 from treadle import Agent, tool
 from treadle._engine.run import Run
 from treadle._journal import open_journal
+from treadle._local.model import LocalModel
 from treadle._models.base import Model
-from treadle._models.local.model import LocalModel
 from treadle._types.errors import RunNotFoundError
 from treadle._types.messages import AssistantMessage
 from treadle._types.profile import Profile

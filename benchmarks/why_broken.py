@@ -25,8 +25,8 @@ from why.cases import Broken
 from treadle import Agent
 from treadle._evals.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
+from treadle._local.model import LocalModel
 from treadle._models.base import complete
-from treadle._models.local.model import LocalModel
 from treadle._types.events import MessageAdded, Record, RunFinished, RunStarted, ThinkDone, ToolDone
 from treadle._types.messages import SystemMessage, UserMessage, text_of
 from treadle._types.request import Request

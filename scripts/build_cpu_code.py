@@ -4,7 +4,7 @@
 
 The archive is the source package in the registry. Needs Linux on such a processor, g++, and an installed xllamacpp of
 the same version (the environment of the tests has it). It takes a minute on two cores; what it prints at the end
-belongs in `src/treadle/_models/local/cpu/code.py`.
+belongs in `src/treadle/_local/runtime/cpu_code.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent / "src/treadle/_models/local/cpu"
+TARGET = Path(__file__).resolve().parent.parent / "src/treadle/_local/runtime/cpu"
 FLAGS = [
     *("-O3", "-fPIC", "-fopenmp", "-fvisibility=hidden", "-march=armv8.2-a+dotprod"),
     *("-Iggml/src", "-Iggml/include", "-Iggml/src/ggml-cpu", "-DNDEBUG", "-D_GNU_SOURCE", "-D_XOPEN_SOURCE=600"),

@@ -80,7 +80,7 @@ LONGEST = (
     "test_house.py",
     "public/test_typed.py",
     "web/",
-    "models/local/",
+    "local/",
     "test_first_hour.py",
     "test_release.py",
 )

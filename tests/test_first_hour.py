@@ -66,7 +66,7 @@ def test_task(task: Task, tmp_path: Path):
 @pytest.mark.model
 @pytest.mark.parametrize("task", [task for task in TASKS if task.remark], ids=lambda task: task.title)
 def test_task_with_a_local_model(task: Task, tmp_path: Path):
-    from treadle._models.local.weights import cache_dir
+    from treadle._local.weights.weights import cache_dir
 
     assert lines(run(task, tmp_path, TREADLE_CACHE=str(cache_dir()))) == lines(task.printed)
 

@@ -28,6 +28,7 @@ LAYERS = [
     ["_engine"],
     ["_plugins"],
     ["_flows"],
+    ["_local"],
     ["_config", "_durable", "_evals", "_testing"],
     ["_record"],
     ["_server"],
@@ -103,9 +104,14 @@ def test_folders_stay_small():
     assert not full, f"more than {MAX_FILES_PER_FOLDER} modules side by side: {full}"
 
 
-MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_flows"]
+MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_flows", "_local"]
 """Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
-WITHOUT_LOGIC: dict[str, str] = {"_engine/core/blueprint.py": "two frozen values without a method"}
+WITHOUT_LOGIC: dict[str, str] = {
+    "_engine/core/blueprint.py": "two frozen values without a method",
+    "_local/calibration_command.py": "options and output of a command; tests/cli/commands/test_doctor.py runs it",
+    "_local/dialects/prompts.py": "texts; tests/dialects/test_prompts_of_no_task.py reads them",
+    "_local/weights/recommended.py": "a table; tests/local/weights/test_hub.py checks it",
+}
 """Modules that need no test file, and why."""
 
 
@@ -134,6 +140,55 @@ def test_every_source_folder_has_a_folder_of_tests():
         if not list(mirror_folder(folder).glob("test_*.py"))
     ]
     assert not missing, f"no tests in: {missing}"
+
+
+ABOUT_SMALL_MODELS = re.compile(
+    r"(?i)(?<![a-z])(?:tiny|(?:un)?taught|loras?|adapters?)(?![a-z])"
+    r"|(?<![a-z])small(?:er|est)?[\s_-]+(?:\w+[\s_-]+)?models?(?![a-z])"
+    r"|\bmodels?\s+(?:is|are)\s+(?:\w+\s+)?small|\bsmall\s+the\s+model|\.small\b"
+)
+PUBLIC_FACTS = {"_types/profile.py": {"tiny", "adapter"}}
+"""Facts about a model that programs and stored profiles name since 0.1; what they mean is said without these words."""
+
+
+def words_about_small_models(path: str, text: str) -> list[str]:
+    """What a file of the source says about small models, in code, comments and docstrings."""
+    words = [found[0] for found in ABOUT_SMALL_MODELS.finditer(f"{path}\n{text}")]
+    return [word for word in words if word.lower() not in PUBLIC_FACTS.get(path, ())]
+
+
+def test_only_one_room_knows_small_models():
+    """Whatever is about them stands in `_local`, behind the reply policy and other entry points."""
+    paths = {path.relative_to(SOURCE).as_posix(): path for path in modules()}
+    named = {
+        name: words
+        for name, path in paths.items()
+        if not name.startswith("_local/") and (words := words_about_small_models(name, path.read_text("utf-8")))
+    }
+    assert not named, "outside of _local: " + "; ".join(f"{name}: {words}" for name, words in named.items())
+    for name, facts in PUBLIC_FACTS.items():
+        assert facts <= {found[0] for found in ABOUT_SMALL_MODELS.finditer(paths[name].read_text("utf-8"))}
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("# a small model stops here", True),
+        ("for smaller local\n    models", True),
+        ("if profile.small and state.steps:", True),
+        ("from treadle._plugins.small_models import support", True),
+        ("TINY_BELOW = 1.0", True),
+        ("options['lora'] = adapter_scale(request)", True),
+        ("def untaught(run):", True),
+        ("TypeAdapter(kind).validate_python(value)", False),
+        ("mistral-small-latest", False),
+        ("a small file per model", False),
+        ("make the context smaller", False),
+        ("explorations of destiny", False),
+    ],
+)
+def test_words_about_small_models_are_found(text: str, about: bool):
+    assert bool(words_about_small_models("_engine/loop/turn.py", text)) is about
 
 
 def test_one_version():

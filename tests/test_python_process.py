@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from kit import go
-from treadle._models.local.fetch import FetchError, Weights, from_packages
-from treadle._models.local.files import Progress
-from treadle._models.local.runtime import Options
-from treadle._models.local.worker import Isolated
+from treadle._local.runtime.runtime import Options
+from treadle._local.runtime.worker import Isolated
+from treadle._local.weights.fetch import FetchError, Weights, from_packages
+from treadle._local.weights.files import Progress
 from treadle._python_process import SAFE_FOLDER, module_command, pip_command
 from treadle._tools.builtin.sql.tool import sql
 from treadle._tools.sandbox import bwrap

@@ -15,7 +15,7 @@ import statistics
 import time
 from typing import Any, NamedTuple
 
-from treadle._models.local.model import LocalModel
+from treadle._local.model import LocalModel
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from treadle._types.request import Reply, Request
 

@@ -25,7 +25,7 @@ from treadle._evals.checks import RecordedCall, evaluate_check
 from treadle._evals.load import load_tasks
 from treadle._evals.runner import select_tasks
 from treadle._evals.tasks import Task, TaskSet
-from treadle._models.local.model import LocalModel
+from treadle._local.model import LocalModel
 from treadle.plugins import Observer, Planner, Reflection
 
 AIDS = ("planner", "observer", "reflection")

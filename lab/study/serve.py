@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from treadle._models.local import weights
-from treadle._models.local.adapters import adapter_for, unpacked
-from treadle._models.local.runtime import add_adapter, library
+from treadle._local.runtime.runtime import add_adapter, library
+from treadle._local.weights import weights
+from treadle._local.weights.adapters import adapter_for, unpacked
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from treadle._evals.load import load_tasks
 from treadle._evals.runner import Variant, agent_for, run_tasks, select_tasks
 from treadle._evals.tasks import TaskSet
 from treadle._journal.memory import MemoryJournal
-from treadle._models.local.model import LocalModel
+from treadle._local.model import LocalModel
 
 
 async def studied(tasks: TaskSet, variant: Variant, args: argparse.Namespace) -> None:

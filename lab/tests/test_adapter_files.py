@@ -18,8 +18,8 @@ from training import adapter_file, campaign, pack, pieces, soup
 from training.adapter_file import AdapterFile
 from training.render import spaced
 from treadle._evals.stats import wilson
-from treadle._models.local.adapters import read_adapter
-from treadle._types.profile import ADAPTER_FORMAT
+from treadle._local.dialects.compact import ADAPTER_FORMAT
+from treadle._local.weights.adapters import read_adapter
 
 SHAPES = {"blk.0.attn_q": (24, 16), "blk.0.ffn_down": (12, 40)}
 

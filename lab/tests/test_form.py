@@ -1,8 +1,9 @@
 """The prompts that adapters learn, whole: what the engine itself writes, not only the dialect.
 
-`tests/dialects/test_compact.py` holds the instructions and single messages. Here are conversations as they come out of
-the engine: errors, suggestions, words in between, earlier turns, summaries. When this fails, what the adapters of the
-package have learnt is no longer what they are shown: look at the difference, then decide whether to train again.
+`tests/local/dialects/test_compact.py` holds the instructions and single messages. Here are conversations as they come
+out of the engine: errors, suggestions, words in between, earlier turns, summaries. When this fails, what the adapters
+of the package have learnt is no longer what they are shown: look at the difference, then decide whether to train
+again.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from training.scenes import mishaps
 from training.scenes.talk import KNOWN, questions
 from training.worlds.devices import Calculator
 from training.worlds.tools import Facts
-from treadle._plugins.small_models.number_words import is_said, number_words
+from treadle._local.guards.number_words import is_said, number_words
 from treadle._types.request import OutputFormat, Reply, Request
 
 DAY = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")

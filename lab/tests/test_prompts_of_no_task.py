@@ -19,7 +19,13 @@ import treadle
 from lab_kit import LAB
 
 EVALS = LAB / "evals"
-WITH_PROMPTS = ("treadle._dialects", "treadle._plugins", "treadle._engine.answering", "treadle._engine.loop")
+WITH_PROMPTS = (
+    "treadle._dialects",
+    "treadle._plugins",
+    "treadle._engine.answering",
+    "treadle._engine.loop",
+    "treadle._local",
+)
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -18,8 +18,8 @@ import torch
 
 from training.network import Network
 from training.render import plain_prompt
-from treadle._models.local.runtime import InProcess, Options
-from treadle._types.profile import ADAPTER_FORMAT
+from treadle._local.dialects.compact import ADAPTER_FORMAT
+from treadle._local.runtime.runtime import InProcess, Options
 
 TOP = 20
 ALLOWED = 0.15

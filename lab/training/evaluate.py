@@ -27,9 +27,9 @@ from training.rows import asked, error_of
 from training.written import worlds
 from treadle import Agent
 from treadle._evals.stats import wilson
+from treadle._local.runtime.prompt import constraint_of
+from treadle._local.thresholds import with_thresholds
 from treadle._models.catalog.profiles import sized
-from treadle._models.catalog.thresholds import with_thresholds
-from treadle._models.local.prompt import constraint_of
 from treadle._models.transport.decision import answer_probability
 from treadle._types.errors import ModelError
 from treadle._types.profile import DecisionThresholds

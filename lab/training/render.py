@@ -18,9 +18,9 @@ from training.worlds.tools import Facts
 from treadle import Agent, Plugin, Tool
 from treadle import Conversation as Talk
 from treadle._dialects.base import Decision
-from treadle._dialects.compact import CompactDialect
 from treadle._engine.context import RunContext
 from treadle._engine.run import Run
+from treadle._local.dialects.compact import CompactDialect
 from treadle._models.catalog.providers import FREE, provider_named
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages

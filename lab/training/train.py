@@ -28,7 +28,7 @@ from training.recipe import Recipe, recipe_of
 from training.render import Conversation
 from training.sequences import TOKENS_A_BATCH, Tokens, batches, foretell, of_run, read_conversations, sequences
 from training.weights import DEVICE
-from treadle._types.profile import ADAPTER_FORMAT
+from treadle._local.dialects.compact import ADAPTER_FORMAT
 
 EPOCHS = 2.0
 """An upper bound: mostly the seconds end a training."""

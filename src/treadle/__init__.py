@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from treadle._journal import open_journal as open_journal
     from treadle._journal.base import Journal as Journal
     from treadle._journal.base import RunInfo as RunInfo
+    from treadle._local.model import LocalModel as LocalModel
     from treadle._models.anthropic.model import AnthropicModel as AnthropicModel
     from treadle._models.base import Model as Model
     from treadle._models.bedrock.model import BedrockModel as BedrockModel
     from treadle._models.catalog.registry import ModelRegistry as ModelRegistry
     from treadle._models.catalog.registry import resolve_model as resolve_model
     from treadle._models.gemini.model import GeminiModel as GeminiModel
-    from treadle._models.local.model import LocalModel as LocalModel
     from treadle._models.openai.chat import OpenAIModel as OpenAIModel
     from treadle._models.openai.responses import ResponsesModel as ResponsesModel
     from treadle._models.scripted import ScriptedModel as ScriptedModel
@@ -159,7 +159,7 @@ _LAZY_IMPORTS = {
     "JournalError": "_types.errors",
     "KnowledgeBase": "_tools.builtin.knowledge.base",
     "LimitError": "_types.errors",
-    "LocalModel": "_models.local.model",
+    "LocalModel": "_local.model",
     "LoopResult": "_flows.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from treadle._engine.plugin import Plugin as Plugin
     from treadle._flows.delegation.background import BackgroundAgents as BackgroundAgents
     from treadle._flows.research.plugin import Research as Research
+    from treadle._local.guards.example_value_guard import ExampleValueGuard as ExampleValueGuard
+    from treadle._local.guards.give_up_guard import GiveUpGuard as GiveUpGuard
+    from treadle._local.guards.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
     from treadle._plugins.code import CodeMode as CodeMode
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
@@ -36,9 +39,6 @@ if TYPE_CHECKING:
     from treadle._plugins.memory.plugin import Memory as Memory
     from treadle._plugins.memory.store import MemoryStore as MemoryStore
     from treadle._plugins.skills import Skills as Skills
-    from treadle._plugins.small_models.example_value_guard import ExampleValueGuard as ExampleValueGuard
-    from treadle._plugins.small_models.give_up_guard import GiveUpGuard as GiveUpGuard
-    from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
     from treadle._plugins.telemetry import Telemetry as Telemetry
     from treadle._plugins.thinking.analysis import TaskAnalysis as TaskAnalysis
     from treadle._plugins.thinking.observer import Observer as Observer
@@ -58,8 +58,8 @@ _LAZY_IMPORTS = {
     "Encoding": "_dialects.base",
     "TextDialect": "_dialects.text",
     "add_dialect": "_dialects.registry",
-    "ExampleValueGuard": "_plugins.small_models.example_value_guard",
-    "GiveUpGuard": "_plugins.small_models.give_up_guard",
+    "ExampleValueGuard": "_local.guards.example_value_guard",
+    "GiveUpGuard": "_local.guards.give_up_guard",
     "Guardrail": "_plugins.guards.guardrail",
     "judged": "_plugins.guards.guardrail",
     "matches": "_plugins.guards.guardrail",
@@ -86,7 +86,7 @@ _LAZY_IMPORTS = {
     "ToolOutcome": "_tools.base",
     "ToolSearch": "_plugins.guards.tool_search",
     "ToolSelection": "_plugins.guards.tool_selection",
-    "UnsourcedValueGuard": "_plugins.small_models.unsourced_value_guard",
+    "UnsourcedValueGuard": "_local.guards.unsourced_value_guard",
 }
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use

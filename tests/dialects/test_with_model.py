@@ -6,7 +6,7 @@ import pytest
 
 from dialects.samples import TEXT_NAMES, TOOLS
 from kit import go
-from models.local.local_kit import GUARD, SECONDS, shared
+from local.local_kit import GUARD, SECONDS, shared
 from treadle._dialects.registry import get_dialect
 from treadle._models.base import complete
 from treadle._types.messages import SystemMessage, UserMessage

@@ -27,7 +27,7 @@ def benchmark() -> Any:
 @pytest.mark.long  # half an hour on two cores
 @pytest.mark.timeout(3_000)
 def test_a_fact_from_40_steps_ago_is_answered_after_compaction():
-    from treadle._models.local import weights
+    from treadle._local.weights import weights
     from treadle._types.errors import ModelError
 
     if importlib.util.find_spec("xllamacpp") is None:
@@ -36,7 +36,7 @@ def test_a_fact_from_40_steps_ago_is_answered_after_compaction():
         weights.ensure(MODEL)
     except ModelError as error:
         pytest.skip(f"{MODEL} cannot be had: {error}")
-    from treadle._models.local.model import LocalModel
+    from treadle._local.model import LocalModel
 
     async def main() -> Any:
         model = LocalModel(MODEL, n_ctx=2048, slots=2)

@@ -179,8 +179,8 @@ def test_a_step_of_a_plan_is_told_of_the_skills_once(folder: Path):
 @pytest.mark.timeout(1_200)
 def test_a_small_local_model_chooses_the_skill(folder: Path):
     """With 0.5 billion parameters: the choice is a call like any other, and not that of the tool beside it."""
-    from treadle._models.local import weights
-    from treadle._models.local.model import LocalModel
+    from treadle._local.model import LocalModel
+    from treadle._local.weights import weights
     from treadle._types.errors import ModelError
 
     try:

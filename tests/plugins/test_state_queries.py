@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from kit import add, call, echo, go
 from plugins.probe import Probe
-from plugins.scenes import answer_in
 from treadle import Agent, ScriptedModel
-from treadle._plugins.state_queries import last_note, last_round, same_calls, small_under_grammar
+from treadle._plugins.state_queries import last_note, last_round, same_calls
 from treadle._types.events import Noted
 from treadle._types.messages import ToolCall
 
@@ -56,28 +53,3 @@ def test_the_last_note_under_a_key():
 
     run(look)
     assert values == [None, 2, 3, None]
-
-
-@pytest.mark.parametrize(
-    ("abilities", "dialect", "expected"),
-    [
-        ({"tool_call": False, "grammar": True, "parameters": 1.5}, "direct", True),
-        ({"tool_call": False, "grammar": True, "tiny": True}, "brief", True),
-        ({"tool_call": False, "grammar": True, "parameters": 4.0}, "direct", False),
-        ({"tool_call": False, "grammar": True}, "direct", False),
-        ({"tool_call": False, "json_schema": True, "parameters": 1.5}, "schema", False),
-        ({"grammar": True, "parameters": 1.5}, "native", False),
-    ],
-    ids=["small", "tiny", "large", "unknown size", "no grammar", "native calls"],
-)
-def test_small_under_grammar(abilities: dict[str, Any], dialect: str, expected: bool):
-    seen: list[bool] = []
-
-    async def look(run: Any) -> None:
-        seen.append(small_under_grammar(run))
-
-    model = ScriptedModel([answer_in(dialect, "done")], abilities=abilities)
-    probe = Probe(look)
-    result = go(Agent(model, [echo], plugins=[probe]).run("q"))
-    probe.check()
-    assert (result.metadata["dialect"], seen) == (dialect, [expected])

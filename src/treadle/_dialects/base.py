@@ -49,7 +49,7 @@ class Encoding(Struct, frozen=True, omit_defaults=True):
     decision_names: DecisionNames = DecisionNames()
     """What can stand there."""
     tuned: bool = False
-    """The request is in the form that the model's adapter was trained on."""
+    """The request is in the form that a tuned model was trained on."""
 
 
 class Prompts(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Constraints on a reply: JSON schemas with one alternative per tool, and a grammar for prose that ends in an action.
 
-A model that decodes under such a constraint always writes an action that can be read, however small the model is.
+A model that decodes under such a constraint always writes an action that can be read, whichever model it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BOOLEAN: Schema = {"type": "boolean"}
 def text_for(profile: Profile) -> Schema:
     """The schema of a text of a few sentences.
 
-    A small model under a constraint may never end a string by itself. Not all providers that constrain by schema alone
+    Some models never end a string by themselves under a constraint. Not all providers that constrain by schema alone
     accept a length, so it is given only where decoding follows it token by token.
     """
     return {"type": "string", "maxLength": 400} if profile.constrained else STRING
@@ -111,7 +111,7 @@ def action_grammar(tools: Sequence[ToolSchema], opening: str, closing: str) -> s
     """A grammar: lines of thought, then one action with one of the tools or an answer between markers."""
     names = " | ".join(_literal(_json(tool.name)) for tool in tools)
     rules = ["root ::= thought (final | action)" if tools else "root ::= thought final"]
-    # Bounded, because a small model may never stop. No line may begin like an action or a marker.
+    # Bounded, because some models never stop. No line may begin like an action or a marker.
     rules.append('thought ::= (([^A<\\n] [^\\n]{0,199} | "A" [^c\\n] [^\\n]{0,198})? "\\n"){0,3}')
     rules.append(f"final ::= {_literal(opening)} [^<]+ {_literal(closing)}")
     if tools:

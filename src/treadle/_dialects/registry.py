@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from treadle._dialects.base import Decision, Dialect
+from treadle._lazy import load
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Reply
 
 _LAZY_IMPORTS = {
-    "native": ("native", "NativeDialect"),
-    "json": ("json_object", "JsonDialect"),
-    "action": ("action", "ActionDialect"),
-    "array": ("array", "ArrayDialect"),
-    "schema": ("schema", "SchemaDialect"),
-    "direct": ("direct", "DirectDialect"),
-    "brief": ("brief", "BriefDialect"),
-    "compact": ("compact", "CompactDialect"),
-    "code": ("code", "CodeDialect"),
+    "native": "_dialects.native:NativeDialect",
+    "json": "_dialects.json_object:JsonDialect",
+    "action": "_dialects.action:ActionDialect",
+    "array": "_dialects.array:ArrayDialect",
+    "schema": "_dialects.schema:SchemaDialect",
+    "direct": "_local.dialects.direct:DirectDialect",
+    "brief": "_local.dialects.brief:BriefDialect",
+    "compact": "_local.dialects.compact:CompactDialect",
+    "code": "_dialects.code:CodeDialect",
 }
-"""A dialect's name -> its module in this package and its class."""
+"""A dialect's name -> its module and class."""
+_SHORT_DIALECT = "_local.dialects.choice:short_dialect"
 
 _instances: dict[str, Dialect] = {}
 
@@ -54,9 +55,8 @@ def _create(name: str, options: dict[str, Any]) -> Dialect:
     if name not in _LAZY_IMPORTS:
         names = ", ".join(dict.fromkeys([*_LAZY_IMPORTS, *filter(str.isidentifier, _instances)]))
         raise ConfigError(f"unknown dialect {name!r}; expected one of: {names}; or 'auto' to choose one for the model")
-    module, class_name = _LAZY_IMPORTS[name]
     try:
-        return getattr(import_module(f"treadle._dialects.{module}"), class_name)(**options)
+        return load(_LAZY_IMPORTS[name])(**options)
     except TypeError as error:
         raise ConfigError(f"the dialect {name!r} does not take these options: {error}") from error
 
@@ -83,7 +83,7 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
     """The dialect for a model.
 
     A dialect's name means that dialect. `auto`: the result of a probe if there is one, else native calls if the model
-    has them (and they are allowed), else what its adapter was trained on, else the best text dialect. `auto:json`:
+    has them (and they are allowed), else what it was tuned for, else the best text dialect. `auto:json`:
     native calls if they work, else `json` (or whichever dialect is named).
     """
     kind, _, fallback = setting.partition(":")
@@ -94,14 +94,12 @@ def choose_dialect(setting: str, profile: Profile, allow_native: bool = True) ->
         return get_dialect("native" if native else fallback)
     if native or (allow_native and profile.dialect == "native"):
         return get_dialect("native")
-    if profile.adapter:
+    if profile.tuned:
         return get_dialect("compact")
     probed = profile.dialect if profile.dialect != "native" else None
     best = probed or ("schema" if profile.json_schema or profile.grammar else "json")
-    if best == "schema":  # the smaller the model, the less it should write
-        short = profile.grammar or (profile.constrained and profile.small)
-        tiny = profile.tiny and not profile.decides_in("direct")
-        best = "brief" if tiny else "direct" if short else best
+    if best == "schema" and (profile.grammar or profile.reviewed):
+        best = load(_SHORT_DIALECT)(profile)
     return get_dialect(best)
 
 

@@ -20,8 +20,6 @@ from treadle._types.messages import AssistantMessage, Message, Part, TextPart, T
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
-_SHORTEST_REPEATED, _LONGEST_REPEATED, _REPEATED = 8, 40, 0.9
-"""How many words an answer has that can be told from others, and how nearly they are those of an example."""
 _CUT_FINISHES = ("length", "error", "filter")
 
 
@@ -69,16 +67,6 @@ class TextDialect(Struct, frozen=True):
                 decision = Decision(thought, (ToolCall("", name, args_or_answer),))
             lines.append(f"{given} -> {self.write(decision)}")
         return "\n".join(lines)
-
-    def repeats_an_example(self, answer: str) -> bool:
-        """Whether an answer is nearly, word by word, that of a worked example: a long one is not so by chance."""
-        from difflib import SequenceMatcher  # for small models only
-
-        words = re.findall(r"\w+", answer.lower())
-        if not _SHORTEST_REPEATED <= len(words) <= _LONGEST_REPEATED:
-            return False
-        said = [re.findall(r"\w+", last.lower()) for *_, last in self.worked_examples if isinstance(last, str)]
-        return any(SequenceMatcher(None, words, example).ratio() >= _REPEATED for example in said)
 
     def example_calls(self, tools: Sequence[ToolSchema], thought: str = "") -> str:
         """An example call of each of these tools, a line each."""

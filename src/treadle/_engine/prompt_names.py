@@ -8,7 +8,7 @@ from treadle._types.errors import ConfigError
 
 PROMPTS = {
     "synthesis": "what writes the answer from the trace is told",
-    "own_words": "the instructions for an answer that needs no tool, written without the adapter",
+    "own_words": "the instructions for an answer that needs no tool, written by a tuned model without its tuning",
     "complete": "the request for the full answer after the work",
     "forced_limit": "the request for an answer when the iterations are used up",
     "forced_budget": "the request for an answer when the budget is used up",
@@ -30,7 +30,7 @@ PROMPTS = {
     "loop_nudge": "the first warning about a repeated call",
     "loop_withdraw": "the note when repeated tools are withdrawn",
     "loop_stop": "the note when only an answer is allowed",
-    "give_up": "the note to a small model that gives up",
+    "give_up": "the note to a model that gives up",
     "example_value": "the note about a value from the examples (`{value}`, `{name}`, `{tool}`)",
     "unsourced_call": "the note about an argument that comes from nowhere",
     "inner_call": "the note about a tool that is called inside another call (`{value}`, `{tool}`)",

@@ -18,7 +18,7 @@ from treadle._types.events import Event, MessageAdded, ReplyConstrained, ThinkFa
 from treadle._types.messages import UserMessage
 from treadle._types.request import DecisionNames, Reply
 
-ENTRY = "_engine.loop.deciding:ProbabilityPolicy"
+ENTRY = "_local.policy.policy:ProbabilityPolicy"
 """The policy of models whose profile asks for one."""
 
 

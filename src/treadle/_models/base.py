@@ -63,7 +63,7 @@ class Closing:
 def model_failure(model: Model, error: BaseException) -> BaseException:
     """What an exception of a model's stream means: a failure of the model, whatever its class. A wrong configuration
     stays one, and so does the cancellation of the task that reads the stream; a cancellation that nobody asked for (of
-    a scope inside the adapter) is a failure like any other."""
+    a scope inside the model) is a failure like any other."""
     if isinstance(error, ModelError | ConfigError):
         return error
     if isinstance(error, asyncio.CancelledError):

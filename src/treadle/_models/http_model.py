@@ -1,4 +1,4 @@
-"""The base class of all adapters over HTTP: the model's profile, its address and key, and how a request is sent."""
+"""The base class of all models over HTTP: the model's profile, its address and key, and how a request is sent."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class HttpModel(Closing):
 
     @property
     def untried(self) -> bool:
-        """Whether only a trial can tell if its native calls work: nobody has said so, and it is not small enough to be
+        """Whether only a trial can tell if its native calls work: nobody has said so, and it is not one that is
         constrained instead."""
         offered = self._profile.tool_call and not self._profile.calls_natively
         return self._stranger and offered and "tool_call" not in self._abilities

@@ -1,6 +1,6 @@
 """What each provider's format takes: which kinds of content, given how, of which types, and how large.
 
-A new format is one more `MediaForms` here, an attribute `media` of its adapter, and a function in its
+A new format is one more `MediaForms` here, an attribute `media` of its model, and a function in its
 `wire.py` that writes the parts. What a model cannot be sent is turned to text, fetched, or refused by the engine
 (`_engine/requests/media.py`), before a request is made.
 """

@@ -8,17 +8,6 @@ from treadle._types.state import RunState
 from treadle._types.state_values import Step
 
 
-def small_under_grammar(run: RunContext) -> bool:
-    """Whether the model is small and its replies follow our grammar, which can exclude a tool from one reply."""
-    profile = run.model.profile
-    return profile.small and profile.constrained and not run.dialect.native
-
-
-def untaught(run: RunContext) -> bool:
-    """Whether it is such a model without an adapter. One with an adapter was taught what some guards are for."""
-    return small_under_grammar(run) and not run.model.profile.adapter
-
-
 def last_round(state: RunState) -> list[Step]:
     """The calls of the latest reply that made some, with their results."""
     steps = state.steps
@@ -31,13 +20,6 @@ def last_round(state: RunState) -> list[Step]:
 def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
     """The steps that called this tool with these arguments."""
     return [step for step in run.state.steps if step.tool == call.name and step.wanted == call.args]
-
-
-def insists(run: RunContext, call: ToolCall) -> bool:
-    """Whether a call that was refused is made again, and goes through: at the second time by a model that was taught to
-    call, or has no other tool. One without an adapter falls back on what it made up, and is refused twice."""
-    twice = untaught(run) and len(run.state.tools) > 1
-    return len(same_calls(run, call)) > twice
 
 
 def last_note(state: RunState, component: str, key: str) -> object:

@@ -72,7 +72,7 @@ def _schema_of(parameter: Parameter) -> tuple[dict[str, Any], dict[str, Any]]:
     annotation = parameter.annotation
     try:
         if any(_is_pydantic(part) for part in _parts(annotation, set())):
-            schema: dict[str, Any] = _adapter(annotation).json_schema(ref_template="#/$defs/{model}")
+            schema: dict[str, Any] = _validator(annotation).json_schema(ref_template="#/$defs/{model}")
             definitions = schema.pop("$defs", {})
         else:
             (schema,), definitions = msgspec.json.schema_components(
@@ -153,7 +153,7 @@ def _is_pydantic(part: Any) -> bool:
     return any(base.__module__.partition(".")[0] == "pydantic" for base in bases)
 
 
-def _adapter(annotation: Any) -> Any:
+def _validator(annotation: Any) -> Any:
     return sys.modules["pydantic"].TypeAdapter(annotation)
 
 
@@ -210,16 +210,18 @@ def _converter(
     annotations: Mapping[str, Any], parts: Mapping[str, list[Any]]
 ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Converts JSON arguments with msgspec, and pydantic types with pydantic; None when nothing needs it."""
-    adapters = {
-        name: _adapter(annotations[name]) for name, group in parts.items() if any(_is_pydantic(part) for part in group)
+    validators = {
+        name: _validator(annotations[name])
+        for name, group in parts.items()
+        if any(_is_pydantic(part) for part in group)
     }
     needed = {
         name: annotations[name]
         for name, group in parts.items()
-        if name not in adapters
+        if name not in validators
         and not all(part in _PLAIN for part in group if not isinstance(part, (str, msgspec.Meta)))
     }
-    if not needed and not adapters:
+    if not needed and not validators:
         return None
     # Built at run time, as its fields are.
     shape: Any = TypedDict("shape", needed, total=False)  # pyright: ignore[reportArgumentType]
@@ -231,9 +233,9 @@ def _converter(
             )
         except msgspec.ValidationError as error:
             raise ValueError(_conversion_problem(str(error))) from None
-        for name, adapter in adapters.items():
+        for name, validator in validators.items():
             if name in args:
-                converted[name] = _validated(adapter, name, args[name])
+                converted[name] = _validated(validator, name, args[name])
         return converted
 
     return convert
@@ -249,9 +251,9 @@ def _conversion_problem(message: str) -> str:
     return f"argument '{path.rstrip('`')}': {text}" if path else re.sub(r" - at `\$`$", "", text)
 
 
-def _validated(adapter: Any, name: str, value: Any) -> Any:
+def _validated(validator: Any, name: str, value: Any) -> Any:
     try:
-        return adapter.validate_python(value)
+        return validator.validate_python(value)
     except ValueError as error:
         details: list[dict[str, Any]] = (
             cast(Any, error).errors(include_url=False, include_input=False) if hasattr(error, "errors") else []

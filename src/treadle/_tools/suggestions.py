@@ -20,7 +20,7 @@ _SEPARATOR = re.compile(r"[,;:|\"'`()\[\]{}\n]|\.(?:\s|$)|\b(?:or|and)\b")
 def did_you_mean(args: Mapping[str, Any], message: str) -> str:
     """`Did you mean destination = "Lisbon"?` when the message names "Lisbon" and the call said "Lisboa"; else "".
 
-    Small models rarely see on their own that a value in the error message is the one they meant.
+    Many models do not see on their own that a value in the error message is the one they meant.
     """
     values = {
         name: value

@@ -1,4 +1,4 @@
-"""What a conversation is made of. Values only; providers' wire formats live with their adapters."""
+"""What a conversation is made of. Values only; wire formats live with the providers."""
 
 from __future__ import annotations
 

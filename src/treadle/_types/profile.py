@@ -26,15 +26,12 @@ ABILITIES = (
 
 
 SMALL_BELOW = 4.0
-"""Billions of parameters. The guards of `_plugins/small_models` were measured with models of 0.5 and 1.5 billion; open
-models come in classes of up to 3 and from 7 billion, and from 7 on they find their way without such help."""
+"""Billions of parameters. The help of `treadle._local` was measured with models of 0.5 and 1.5 billion; open models
+come in classes of up to 3 and from 7 billion, and from 7 on they find their way without it."""
 
 
 TINY_BELOW = 1.0
 """Billions of parameters."""
-
-ADAPTER_FORMAT = "101e98e2"
-"""A check sum of what the dialect `compact` writes; an adapter names the one that it was trained on."""
 
 
 class Prices(Struct, frozen=True, omit_defaults=True):
@@ -66,10 +63,14 @@ class DecisionThresholds(Struct, frozen=True, omit_defaults=True):
     dialect: str = "direct"
     """The dialect that they hold for."""
     adapter: str = ""
-    """The adapter that they hold for; empty: the model without one."""
+    """The tuning that they hold for; empty: the model without one."""
     fits: float | None = None
     """A model that wants a tool, and none of those there are, is asked whether one of them is for what was asked: from
     which probability of a yes on that is believed. None: it is not asked."""
+
+    def hold_for(self, model: Profile | DecisionThresholds) -> bool:
+        """Whether they were found for a model with the same tuning."""
+        return self.adapter == model.adapter
 
     def __post_init__(self) -> None:
         for name in ("first", "later", "fits"):
@@ -119,7 +120,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     parameters: float | None = None
     """Billions of parameters: by its metadata, its name, or the user; None when none of them says."""
     adapter: str = ""
-    """The name of what the model was taught about using tools; empty when it has no such adapter."""
+    """The name of what tunes the model for tool use; empty when nothing does."""
     decide: DecisionThresholds | None = None
     """Read from the model's own probabilities whether it wants a tool, before a constraint decides for it; None: no."""
     system_role: str = "system"
@@ -153,17 +154,35 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     def decides_in(self, dialect: str) -> bool:
         """Whether what the model wants is read from its probabilities in this dialect."""
         decide = self.decide
-        return decide is not None and self.logprobs and decide.dialect == dialect and decide.adapter == self.adapter
+        return decide is not None and self.logprobs and decide.dialect == dialect and decide.hold_for(self)
 
     @property
     def small(self) -> bool:
-        """Whether the model is known to be small. One of unknown size is not: help it does not need gets in its way."""
+        """The same as `assisted`."""
+        return self.assisted
+
+    @property
+    def assisted(self) -> bool:
+        """Whether the model has so few parameters that the engine helps it along. One of unknown size is not helped:
+        help it does not need gets in its way."""
         return self.tiny if self.parameters is None else self.parameters < SMALL_BELOW
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the model was tuned for tool use: it is asked in the form that it was trained on."""
+        return bool(self.adapter)
+
+    def with_parameters(self, billions: float) -> Profile:
+        return msgspec.structs.replace(self, parameters=billions, tiny=billions < TINY_BELOW)
+
+    def with_tuning(self, name: str) -> Profile:
+        """What a model needs help with, it has learnt."""
+        return msgspec.structs.replace(self, adapter=name, tiny=False)
 
     @property
     def reviewed(self) -> bool:
         """Whether a reply policy reviews the model's replies before they count."""
-        return self.small or self.tiny or self.decide is not None
+        return self.assisted or self.tiny or self.decide is not None
 
     @property
     def abilities(self) -> dict[str, bool]:

@@ -32,7 +32,7 @@ class OutputFormat(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class WireCache:
-    """Where an adapter keeps what it encoded for one conversation, so that a message is encoded once.
+    """Where a model keeps what it encoded for one conversation, so that a message is encoded once.
 
     The engine makes one per run and component and hands it along with each request.
     """
@@ -64,10 +64,10 @@ class Request(Struct, frozen=True, omit_defaults=True):
     stop: tuple[str, ...] = ()
     seed: int | None = None
     stream: bool = False
-    """Whether the caller wants deltas; an adapter may use its plain endpoint when not."""
+    """Whether the caller wants deltas; a model may use its plain endpoint when not."""
     component: str = "loop"
     tuned: bool = False
-    """Whether a model that has an adapter for tool use is to use it: the prompt is in the form it was trained on."""
+    """Whether the prompt is in the form that a model tuned for tool use was trained on: then it uses what it learnt."""
     decision_after: str = ""
     """Text of the reply after which the next token decides between a tool and an answer: what a model would most
     probably write there, before any constraint, is wanted in the reply's `options`. Empty: it is not."""

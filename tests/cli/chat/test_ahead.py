@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from cli.terminal import Terminal
-from models.local.local_kit import GUARD, SMALL, need_model
+from local.local_kit import GUARD, SMALL, need_model
 from treadle import Agent, tool
 from treadle._cli.chat.ahead import Ahead
-from treadle._models.local import weights
-from treadle._models.local.asking.job import in_thread
+from treadle._local.runtime.job import in_thread
+from treadle._local.weights import weights
 from treadle._types.messages import SystemMessage
 from treadle._types.request import Request
 from treadle.testing import ScriptedModel

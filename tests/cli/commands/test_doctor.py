@@ -13,7 +13,7 @@ from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Answer, Received, reply, running
 from treadle import ScriptedModel
 from treadle._cli.main import main
-from treadle._evals.calibration import rows
+from treadle._local.calibration import rows
 from treadle._types.profile import Profile
 
 KEY = "sk-very-secret-0123456789abcdef"

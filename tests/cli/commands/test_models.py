@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from treadle._models.local.worth_having import CHOICES
+from treadle._local.weights.recommended import CHOICES
 
 Inside = Callable[..., Any]
 

@@ -107,6 +107,6 @@ def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch):
 def test_every_provider_has_an_adapter_and_an_address():
     for provider in PROVIDERS.values():
         assert provider_named(provider.name) is provider
-        assert provider.adapter in _LAZY_IMPORTS
-        assert provider.base_url.startswith("http") or provider.base_env or provider.adapter == "local"
+        assert provider.protocol in _LAZY_IMPORTS
+        assert provider.base_url.startswith("http") or provider.base_env or provider.protocol == "local"
         assert provider.key_env or not provider.needs_key

@@ -15,10 +15,10 @@ import pytest
 
 from kit import add, go
 from treadle import Agent, LocalModel, resolve_model
+from treadle._local.weights import weights
+from treadle._local.weights.adapters import TAUGHT, unpacked
 from treadle._models.base import complete, meet
 from treadle._models.contact.recognize import recognize
-from treadle._models.local import weights
-from treadle._models.local.adapters import TAUGHT, unpacked
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import OutputFormat, Reply, Request
@@ -30,7 +30,7 @@ SECONDS = 1_500.0
 """A guard against hanging only: beside other work the model is many times slower than alone."""
 SERVE = """
 import sys
-from treadle._models.local.runtime import library
+from treadle._local.runtime.runtime import library
 params = library().CommonParams()
 params.model.path = sys.argv[1]
 params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 4096, 1, False, -1, False

@@ -42,7 +42,7 @@ class Ahead:
     async def done(self) -> None:
         """Wait until it is: a question that came earlier would read the same again, beside it."""
         if self._thread is not None:
-            from treadle._models.local.asking.job import in_thread
+            from treadle._local.runtime.job import in_thread
 
             await in_thread(self._thread.join, daemon=True)
             self._thread = None

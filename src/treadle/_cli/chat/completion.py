@@ -57,9 +57,9 @@ def _values(command: str, word: str, agent: Agent) -> list[str]:
 
 def _models() -> list[str]:
     """Names that are known without asking anybody: of the providers whose key is set, and of local models."""
+    from treadle._local.weights import weights
     from treadle._models.catalog.default import BY_KEY
     from treadle._models.catalog.providers import provider_named
-    from treadle._models.local import weights
 
     named = [f"{name}:{model}" for name, model in BY_KEY.items() if os.environ.get(provider_named(name).key_env)]
     return [*named, *(f"local:{name}" for name in weights.CATALOGUE)]

@@ -14,7 +14,6 @@ from treadle._cli.setup.options import positive
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from treadle._evals.calibration import Calibration
     from treadle._models.catalog.probe import Finding, Report
     from treadle._models.catalog.probe_target import Target
 
@@ -44,6 +43,8 @@ ABILITY_NAMES = {
 
 
 def register(commands: Any) -> None:
+    from treadle._local.calibration_command import add_options
+
     parser = commands.add_parser(
         "doctor",
         description="Test with real calls what a model can do, choose its dialect, and store both for later runs.",
@@ -62,16 +63,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--timeout", type=positive, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
     )
-    parser.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)",
-    )
-    parser.add_argument(
-        "--no-adapter",
-        action="store_true",
-        help="with --calibrate: a local model without its adapter for tool use (with it, none can be calibrated)",
-    )
+    add_options(parser)
     parser.add_argument("--dry", action="store_true", help="do not store the results")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -83,19 +75,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _calibrate(args: argparse.Namespace) -> int:
-    from treadle._evals.calibration import calibrate, refuse_unsuitable
+    from treadle._local.calibration import calibrate, refuse_unsuitable
+    from treadle._local.calibration_command import model_options, print_calibration
     from treadle._models.base import meet
     from treadle._models.catalog.default import model_named
     from treadle._models.catalog.probed_profiles import keep_thresholds
     from treadle._models.catalog.registry import resolve_model
-    from treadle._types.errors import ConfigError
 
     name = _target_name(args)
-    options: dict[str, Any] = {}
-    if args.no_adapter:
-        if not name.startswith("local:"):
-            raise ConfigError("--no-adapter: only a model in this process (local:NAME) can be loaded without it")
-        options["adapter"] = False
+    options = model_options(args, name)
     if (key := _key(args.key_env)) is not None:
         options["api_key"] = key
     spec = f"{name}#{args.name}" if args.name else name
@@ -111,32 +99,12 @@ async def _calibrate(args: argparse.Namespace) -> int:
         await model.aclose()
     provider, address = getattr(model, "provider", ""), getattr(model, "address", "")
     path = None if args.dry else keep_thresholds(found.thresholds, provider, model.name, address)
-    _print_calibration(found, model.name, path, as_json=args.json)
+    print_calibration(found, model.name, path, as_json=args.json)
     return exit_codes.OK
 
 
 def _print_progress(number: int, count: int) -> None:
     print(f"\r  decision {number} of {count}", end="\n" if number == count else "", file=sys.stderr, flush=True)
-
-
-def _print_calibration(found: Calibration, name: str, path: Path | None, *, as_json: bool) -> None:
-    if as_json:
-        import msgspec
-
-        print(msgspec.json.encode({**msgspec.to_builtins(found), "file": str(path) if path else None}).decode())
-        return
-    taught = f" with {found.adapter}" if found.adapter else ""
-    print(f"{name}{taught}, dialect {found.dialect}: it wants to answer from this probability of an answer on")
-    when = {"before any result": found.first, "after a result": found.later}
-    if found.fits is not None:
-        when["asked whether a tool is for the question, it is believed from a yes of"] = found.fits
-    for what, fit in when.items():
-        print(
-            f"  {what}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
-        )
-    print("these are the decisions that the thresholds were derived from: on others expect a little less")
-    if path is not None:
-        print(f"stored in {path}")
 
 
 async def _examine(args: argparse.Namespace) -> int:

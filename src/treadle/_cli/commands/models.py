@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _pull(names: list[str]) -> int:
-    from treadle._models.local import weights
+    from treadle._local.weights import weights
 
     for name in names:
         path = weights.ensure(name.removeprefix("local:"))
@@ -43,7 +43,7 @@ def _pull(names: list[str]) -> int:
 
 
 def _remove(names: list[str]) -> int:
-    from treadle._models.local import weights
+    from treadle._local.weights import weights
 
     for name in names:
         size = weights.remove(name.removeprefix("local:"))
@@ -56,10 +56,10 @@ def _list() -> int:
 
     from treadle._cli.display.table import table
     from treadle._cli.setup.user_config import read_user_config
+    from treadle._local.weights import hub, weights
+    from treadle._local.weights.recommended import CHOICES
     from treadle._models.catalog.default import BY_KEY, SERVERS, choose, local_default, running_servers
     from treadle._models.catalog.providers import PROVIDERS
-    from treadle._models.local import hub, weights
-    from treadle._models.local.worth_having import CHOICES
 
     choice = choose(None, read_user_config().model)
     print(f"used when none is given: {choice.spec} ({choice.reason})\n")

@@ -253,7 +253,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument(
         "--training",
         action="store_true",
-        help="write what a small model can learn from it: pairs of request and reply (RUN 'all': every good run)",
+        help="write pairs of request and reply that a model can be trained on (RUN 'all': every good run)",
     )
     action.add_argument("--salvage", action="store_true", help="export the intact part of a damaged run")
     action = _action(

@@ -40,7 +40,7 @@ async def _write_pairs(args: argparse.Namespace, journal: Journal) -> int:
     """Pairs to learn from, a line each: of one run, or of all that ended well."""
     import msgspec
 
-    from treadle._evals.training_pairs import is_good, training_pairs
+    from treadle._local.training_pairs import is_good, training_pairs
 
     everything = args.run == "all"
     finished = await journal.list(status="finished", limit=1_000_000) if everything else []

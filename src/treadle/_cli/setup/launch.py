@@ -32,7 +32,7 @@ from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
-from treadle._models.catalog.default import BIGGER, Choice, choose, model_named, model_of
+from treadle._models.catalog.default import Choice, choose, model_named, model_of
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
@@ -342,10 +342,11 @@ def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: 
         lines.append(given)
     if quiet or not lines:
         return
-    if choice is not None and choice.small and _first_time("small_model"):
-        lines.append(BIGGER)
-    if choice is not None and choice.missing:
-        lines.append(choice.missing)
+    if choice is not None and choice.spec.startswith("local:"):
+        from treadle._local.default import FIRST_NOTICE, NOTICE, not_installed
+
+        lines += [NOTICE] if choice.last_resort and _first_time(FIRST_NOTICE) else []
+        lines += not_installed(choice.spec)
     notice.clear()
     for line in lines:
         print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)

@@ -125,7 +125,7 @@ class Renderer:
         return encoding
 
     def forget(self) -> None:
-        """Let go of what the adapter keeps for this conversation."""
+        """Let go of what the model keeps for this conversation."""
         self._cache = WireCache()
 
     def _restart(self, state: RunState) -> None:

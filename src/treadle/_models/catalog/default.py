@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from treadle._lazy import load
 from treadle._models.base import Model
 from treadle._models.catalog.providers import PROVIDERS, Provider, connect, provider_named
 from treadle._models.catalog.registry import resolve_model
@@ -18,10 +19,6 @@ from treadle._types.errors import ConfigError, MissingExtraError
 
 LOCAL_DEFAULTS = ("local:qwen2.5-coder-1.5b", "local:qwen2.5-coder-0.5b")
 """Used when there is nothing else: 1.1 GB to download once, or 0.5 GB on a machine that has no room for it."""
-BIGGER = (
-    "a small model on this machine answers: good for short tasks with tools. "
-    "For a bigger one set a key such as OPENAI_API_KEY, start a server such as Ollama, or give --model provider:model"
-)
 
 BY_KEY = {
     "openai": "gpt-5-mini",
@@ -40,24 +37,15 @@ CONNECT_SECONDS = 0.3
 ANSWER_SECONDS = 2.0
 _MAX_LIST = 1_000_000
 SCRIPTED = "scripted:"
+_DEFAULT_MODEL = "_local.default:default_model"
 
 
 class Choice(Struct, frozen=True):
     spec: str
     """As `provider:model`."""
     reason: str
-    small: bool = False
-    """It is a small one on this machine, because there was nothing else."""
-
-    @property
-    def missing(self) -> str:
-        """One line about what a model on this machine would do better with and is not installed; else empty."""
-        provider, _, name = self.spec.partition(":")
-        if provider != "local":
-            return ""
-        from treadle._models.local.adapters import missing_adapter  # for these models only
-
-        return missing_adapter(name.lower())
+    last_resort: bool = False
+    """It runs on this machine, because there was nothing else."""
 
 
 def choose(flag: str | None = None, config: str | None = None) -> Choice:
@@ -76,14 +64,12 @@ def choose(flag: str | None = None, config: str | None = None) -> Choice:
             return Choice(f"{provider}:{name}", f"{variable} is set")
     for provider, names in running_servers():
         return Choice(f"{provider.name}:{names[0]}", f"found {provider.name} at {urlsplit(_address(provider)).netloc}")
-    return Choice(local_default(), "no key is set and no server found, so it runs on this machine", small=True)
+    return Choice(local_default(), "no key is set and no server found, so it runs on this machine", last_resort=True)
 
 
 def local_default() -> str:
     """The model of this machine: the larger one where memory and disk have room for it and it answers soon enough."""
-    from treadle._models.local.default import default_model  # only when nothing else was found
-
-    return f"local:{default_model()}"
+    return f"local:{load(_DEFAULT_MODEL)()}"
 
 
 def choose_model(flag: str | None = None, config: str | None = None) -> tuple[Model, str]:

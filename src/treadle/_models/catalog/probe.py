@@ -110,7 +110,7 @@ async def probe(
     """Try every ability of `model`; `claimed` is its usual profile, and `timeout` limits one reply. A `brief` probe
     tries only what decides about the dialect: two to four requests.
 
-    An adapter omits from requests what its profile lacks, so `model` needs a profile with every ability
+    A model omits from requests what its profile lacks, so `model` needs a profile with every ability
     (`treadle._models.catalog.probe_target` builds such a model).
     """
     return await _Probe(model, claimed or model.profile, timeout, on_finding).run(window, brief)
@@ -172,8 +172,8 @@ class _Probe:
             await self.check("json_schema", self.json_schema)
 
     def dialect(self) -> tuple[Literal["native", "schema", "json"], str]:
-        if self.claimed.small and self.claimed.constrained and (self.works("json_schema") or self.works("grammar")):
-            return "schema", "a small model, and its replies can be constrained"
+        if self.claimed.assisted and self.claimed.constrained and (self.works("json_schema") or self.works("grammar")):
+            return "schema", "a model with few parameters, and its replies can be constrained"
         if self.works("tool_call") and self.works(RESULTS) is not False:
             return "native", "a native call came back parsed"
         if self.works("json_schema") or self.works("grammar"):

@@ -1,4 +1,4 @@
-"""What was found out about models, kept for later runs: in this process, and in one small file per model and address
+"""What was found out about models, kept for later runs: in this process, and in one file per model and address
 in the user's state folder."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ProbedProfile(Struct, frozen=True, omit_defaults=True):
     refused: bool = False
     """Not a probe: a request with tools was refused."""
     decide: tuple[DecisionThresholds, ...] = ()
-    """As `treadle doctor --calibrate` found them, with and without an adapter."""
+    """As `treadle doctor --calibrate` found them, for the model with and without its tuning."""
 
     @property
     def holds(self) -> bool:
@@ -65,7 +65,7 @@ def remember(profile: ProbedProfile, *, store: bool) -> None:
 
 
 def keep_thresholds(thresholds: DecisionThresholds, provider: str, model: str, address: str) -> Path:
-    """Store thresholds beside what else is known of a model; they replace those for the same adapter."""
+    """Store thresholds beside what else is known of a model; they replace those for the same tuning."""
     known = load_probed_profile(provider, model, address) or ProbedProfile(provider, model, address)
     return save_probed_profile(msgspec.structs.replace(known, decide=(thresholds,)))
 
@@ -106,9 +106,9 @@ def _newest(*found: ProbedProfile | None) -> ProbedProfile | None:
 def _with_thresholds(profile: ProbedProfile, stored: ProbedProfile | None) -> ProbedProfile:
     """The profile, also with the thresholds that are stored. They were measured: neither another probe nor a refusal,
     nor the end of that, says anything against them."""
-    own = {thresholds.adapter for thresholds in profile.decide}
-    kept = () if stored is None else tuple(one for one in stored.decide if one.adapter not in own)
-    return msgspec.structs.replace(profile, decide=(*kept, *profile.decide))
+    earlier = () if stored is None else stored.decide
+    others = [one for one in earlier if not any(one.hold_for(new) for new in profile.decide)]
+    return msgspec.structs.replace(profile, decide=(*others, *profile.decide))
 
 
 def _stored(provider: str, model: str, address: str) -> ProbedProfile | None:
@@ -130,7 +130,7 @@ def _stored(provider: str, model: str, address: str) -> ProbedProfile | None:
 def with_probed_facts(profile: Profile, provider: str, model: str, address: str) -> Profile:
     """The profile, corrected by the result of a probe of this model at this address if there is one."""
     stored = _stored(provider, model, address)
-    if stored is not None and (found := [one for one in stored.decide if one.adapter == profile.adapter]):
+    if stored is not None and (found := [one for one in stored.decide if one.hold_for(profile)]):
         profile = msgspec.structs.replace(profile, decide=found[-1])
     probed = _newest(_learnt.get((provider, model, address)), stored)
     if probed is None:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from treadle._lazy import load
 from treadle._models.catalog.prices import built_in_prices, updated_entry
 from treadle._models.catalog.providers import Provider
 from treadle._models.catalog.sizes import parameters_in
-from treadle._models.catalog.thresholds import with_thresholds
-from treadle._types.profile import SMALL_BELOW, TINY_BELOW, Profile
+from treadle._types.profile import Profile
 
 K, M = 1_000, 1_000_000
 
@@ -206,6 +206,7 @@ FACTS = (
     Fact(r"llama-?3\.[123]|hermes-?[234]|command-[ra]|granite-?[34]|nemotron", _OPEN),
 )
 _UNKNOWN = Profile(tool_call=True)
+_THRESHOLDS = "_local.thresholds:with_thresholds"
 _SERVED = ("json_mode", "json_schema", "strict_schema", "grammar", "forced_tool", "streaming", "logprobs")
 
 
@@ -221,12 +222,17 @@ def profile_for(provider: Provider, name: str) -> Profile:
 
 
 def sized(profile: Profile, parameters: float, *, own_server: bool) -> Profile:
-    """The profile of a model of so many billions of parameters. A small one writes its native calls as text more often
-    than not, so on the user's own server, where its replies can be constrained, it is asked as one in process is."""
-    changes: dict[str, Any] = {"parameters": parameters, "tiny": parameters < TINY_BELOW}
-    if own_server and parameters < SMALL_BELOW and profile.constrained:
-        changes |= _NO_TOOLS
-    return msgspec.structs.replace(profile, **changes)
+    """The profile of a model of so many billions of parameters. An assisted one writes its native calls as text more
+    often than not, so on the user's own server, where its replies can be constrained, it is asked as one in process
+    is."""
+    profile = profile.with_parameters(parameters)
+    constrained = own_server and profile.assisted and profile.constrained
+    return msgspec.structs.replace(profile, **_NO_TOOLS) if constrained else profile
+
+
+def with_thresholds(profile: Profile, name: str) -> Profile:
+    """The profile of an assisted model with its decision thresholds; others have none."""
+    return load(_THRESHOLDS)(profile, name) if profile.assisted else profile
 
 
 def _served_profile(provider: Provider, name: str) -> Profile:

@@ -20,7 +20,7 @@ _LOCAL = Profile(json_mode=True, json_schema=True, strict_schema=True, logprobs=
 
 
 class Provider(Struct, frozen=True, omit_defaults=True):
-    """One provider. `adapter` names the entry of the registry's table for its protocol."""
+    """One provider. `protocol` names the entry of the registry's table."""
 
     name: str
     base_url: str
@@ -34,7 +34,7 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     key_header: str = "authorization"
     base_env: str = ""
     """The variable that can hold another address."""
-    adapter: str = "openai"
+    protocol: str = "openai"
     serves: Profile | None = None
     """For a server of other companies' models: what it offers for all of them (constraints, forced tools, price)."""
     stream_usage: bool = True
@@ -44,10 +44,10 @@ class Provider(Struct, frozen=True, omit_defaults=True):
     """The field for a grammar; empty when there is none."""
     schema_name: str = ""
     """The field for a bare JSON schema, where the server has one of its own."""
-    adapter_name: str = ""
-    """The field that says how strongly an adapter is used; empty when there is none."""
+    takes_tuning: bool = False
+    """A request says whether the model uses what it was tuned with."""
     as_in_process: bool = False
-    """It runs the runtime that models in process have: a small model gets the same settings."""
+    """It runs the runtime that models in process have: an assisted model gets the same settings."""
     required_choice: str = "required"
     call_id_length: int = 0
     """Call ids must be this many letters and digits; 0 when any id of up to 40
@@ -65,7 +65,7 @@ _TABLE = (
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
         base_env="OPENAI_BASE_URL",
-        adapter="responses",
+        protocol="responses",
     ),
     Provider(
         "anthropic",
@@ -73,7 +73,7 @@ _TABLE = (
         "ANTHROPIC_API_KEY",
         key_header="x-api-key",
         base_env="ANTHROPIC_BASE_URL",
-        adapter="anthropic",
+        protocol="anthropic",
         headers={"anthropic-version": "2023-06-01"},
         aliases=("claude",),
     ),
@@ -83,7 +83,7 @@ _TABLE = (
         "GEMINI_API_KEY",
         also_key_env="GOOGLE_API_KEY",
         key_header="x-goog-api-key",
-        adapter="gemini",
+        protocol="gemini",
         aliases=("google", "google-ai"),
     ),
     Provider(
@@ -92,7 +92,7 @@ _TABLE = (
         "AWS_BEARER_TOKEN_BEDROCK",
         needs_key=False,
         base_env="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-        adapter="bedrock",
+        protocol="bedrock",
         aliases=("amazon-bedrock", "aws"),
     ),
     Provider(
@@ -100,10 +100,10 @@ _TABLE = (
         "",  # it follows from the location
         needs_key=False,
         base_env="GOOGLE_VERTEX_BASE_URL",
-        adapter="vertex",
+        protocol="vertex",
         aliases=("google-vertex", "vertexai", "vertex-ai"),
     ),
-    Provider("local", "", needs_key=False, adapter="local"),
+    Provider("local", "", needs_key=False, protocol="local"),
     Provider(
         "ollama",
         "http://localhost:11434/v1",
@@ -130,7 +130,7 @@ _TABLE = (
         needs_key=False,
         key_of_server=True,
         serves=Profile(json_mode=True, json_schema=True, grammar=True, logprobs=True, prices=FREE),
-        adapter_name="lora",
+        takes_tuning=True,
         grammar_name="grammar",
         schema_name="json_schema",
         as_in_process=True,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, cast
 
+from treadle._lazy import load
 from treadle._models.base import Model
 from treadle._models.catalog.providers import PROVIDERS, Provider, provider_named
 from treadle._models.contact.address import address_of, is_address, provider_at
@@ -14,15 +15,15 @@ from treadle._types.errors import ConfigError, UnknownModelError
 
 ROLES = ("general", "fast", "reasoning")
 _LAZY_IMPORTS = {
-    "openai": ("openai.chat", "OpenAIModel"),
-    "anthropic": ("anthropic.model", "AnthropicModel"),
-    "gemini": ("gemini.model", "GeminiModel"),
-    "bedrock": ("bedrock.model", "BedrockModel"),
-    "vertex": ("vertex.model", "VertexModel"),
-    "responses": ("openai.responses", "ResponsesModel"),
-    "local": ("local.model", "LocalModel"),
+    "openai": "_models.openai.chat:OpenAIModel",
+    "anthropic": "_models.anthropic.model:AnthropicModel",
+    "gemini": "_models.gemini.model:GeminiModel",
+    "bedrock": "_models.bedrock.model:BedrockModel",
+    "vertex": "_models.vertex.model:VertexModel",
+    "responses": "_models.openai.responses:ResponsesModel",
+    "local": "_local.model:LocalModel",
 }
-"""An adapter's name -> its module in `treadle._models` and its class."""
+"""A protocol -> the module and the class that speak it."""
 
 
 class ModelRegistry:
@@ -74,7 +75,7 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     or with `#model` behind it), the name of a server on this machine (`"ollama"`), or one that is a model already.
     Without a model's name, the first one that the server lists is used.
 
-    `options` go to the adapter's constructor (`base_url`, `api_key`, `abilities`, ...).
+    `options` go to the model's constructor (`base_url`, `api_key`, `abilities`, ...).
     """
     if not isinstance(spec, str):
         if isinstance(spec, type) or not _is_model(spec):
@@ -86,14 +87,14 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     if is_address(spec):
         return _at_address(spec, options)
     provider, name = _split(spec)
-    adapter = provider.adapter
+    protocol = provider.protocol
     if provider.name == "openai" and "base_url" not in options:
         from treadle._models.catalog.profiles import wants_responses
 
-        adapter = "responses" if wants_responses(name) else adapter
-    if adapter != "local":
+        protocol = "responses" if wants_responses(name) else protocol
+    if protocol != "local":
         options = {"provider": provider, **options}
-    return cast("Model", _adapter(adapter)(name, **options))
+    return cast("Model", load(_LAZY_IMPORTS[protocol])(name, **options))
 
 
 def _at_address(spec: str, options: dict[str, Any]) -> Model:
@@ -103,7 +104,9 @@ def _at_address(spec: str, options: dict[str, Any]) -> Model:
         raise UnknownModelError(f"{spec!r} is {known.name}'s own server, which has many models: write {spec}#MODEL")
     # A key in the environment belongs to its provider and is sent to no other server.
     given = {"provider": known} if known is not None else {"provider": provider_named("openai"), "api_key": ""}
-    return cast("Model", _adapter("openai")(address.model, **{"base_url": address.base_url, **given, **options}))
+    return cast(
+        "Model", load(_LAZY_IMPORTS["openai"])(address.model, **{"base_url": address.base_url, **given, **options})
+    )
 
 
 def check_model_name(spec: str) -> None:
@@ -163,13 +166,6 @@ def _split(spec: str) -> tuple[Provider, str]:
     if not name.strip():
         raise UnknownModelError(f"{spec!r} names no model: write 'provider:model', such as '{provider.strip()}:gpt-5'")
     return provider_named(provider), name.strip()
-
-
-def _adapter(name: str) -> Any:
-    from importlib import import_module
-
-    module, class_name = _LAZY_IMPORTS[name]
-    return getattr(import_module(f"treadle._models.{module}"), class_name)
 
 
 def _suggestion(name: str, names: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ _SIZE = re.compile(
 
 
 def parameters_in(name: str) -> float | None:
-    """Billions of parameters by the largest size in the name (others are of parts or adapters); None without one."""
+    """Billions of parameters by the largest size in the name (others are of its parts); None without one."""
     sizes = [
         (float(match["billions"]) if match["billions"] else float(match["millions"]) / 1_000)
         * int(match["experts"] or 1)

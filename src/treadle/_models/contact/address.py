@@ -45,7 +45,7 @@ def provider_at(url: str) -> Provider | None:
     """The provider that has this address, if one of the table has it."""
     host = urlsplit(url).netloc.lower().replace("127.0.0.1", "localhost")
     matches = (
-        p for p in PROVIDERS.values() if p.adapter == "openai" and p.base_url and urlsplit(p.base_url).netloc == host
+        p for p in PROVIDERS.values() if p.protocol == "openai" and p.base_url and urlsplit(p.base_url).netloc == host
     )
     return next(matches, None)
 

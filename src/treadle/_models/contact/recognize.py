@@ -1,5 +1,5 @@
 """First contact with a server that is not a provider's own: one or two cheap requests tell what it is, and a third one
-which adapter llama.cpp was started with, where there is one for the model.
+what a model of llama.cpp is tuned with, where it may be.
 
 It happens once per model and process, never takes long, never follows a redirect, and never fails: without an answer
 the model is one of which nothing is known.
@@ -14,16 +14,13 @@ from typing import Any
 
 import msgspec
 
-from treadle._models.catalog.profiles import profile_for, sized
+from treadle._lazy import load
+from treadle._models.catalog.profiles import profile_for, sized, with_thresholds
 from treadle._models.catalog.providers import PROVIDERS, Connection, Provider
-from treadle._models.catalog.thresholds import with_thresholds
 from treadle._models.contact.servers import (
-    ADAPTERS,
     Contact,
     Question,
-    adapter_in,
     kind_of,
-    may_be_taught,
     question_for,
     read_contact,
 )
@@ -38,6 +35,7 @@ SECONDS = 4.0
 """For all requests of a first contact together."""
 MAX_DOCUMENT = 4_000_000
 MAX_KNOWN = 500
+_TUNING_PATH, _TUNING_IN = "_local.weights.served_tuning:path_for", "_local.weights.served_tuning:tuning_in"
 _known: dict[tuple[str, str, str, str], Contact | None] = {}
 """Address, key, provider and model -> what was found out. A server that was not there is asked again."""
 
@@ -103,10 +101,10 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
         with contextlib.suppress(ModelError):  # the list alone tells something
             told = await _document(connection, root, question)
     contact = read_contact(kind, name, listed, told)
-    if contact.server == "llamacpp" and len(listed) == 1 and may_be_taught(contact.family):
+    if contact.server == "llamacpp" and len(listed) == 1 and (path := load(_TUNING_PATH)(contact.family)):
         with contextlib.suppress(ModelError):
-            answered = await _answered(connection, root, ADAPTERS)
-            return msgspec.structs.replace(contact, adapter=adapter_in(answered.items(), contact.family))
+            answered = await _answered(connection, root, Question(path))
+            return msgspec.structs.replace(contact, tuning=load(_TUNING_IN)(answered.items(), contact.family))
     return contact
 
 
@@ -146,6 +144,6 @@ def profile_of(contact: Contact, provider: Provider) -> Profile:
     facts = msgspec.structs.replace(facts, **changes, decide=None)
     if contact.parameters is not None:
         facts = sized(facts, contact.parameters, own_server=not server.needs_key)
-    if contact.adapter:  # what a tiny model needs, it has learnt
-        facts = msgspec.structs.replace(facts, adapter=contact.adapter, tiny=False)
+    if contact.tuning:
+        facts = facts.with_tuning(contact.tuning)
     return with_thresholds(facts, contact.family or contact.name)

@@ -45,34 +45,8 @@ class Contact(Struct, frozen=True, omit_defaults=True):
     """Whether its chat template has tools."""
     vision: bool | None = None
     prices: Prices | None = None
-    adapter: str = ""
-    """One of our adapters for tool use, with which the server was started."""
-
-
-ADAPTERS = Question("/lora-adapters")
-"""What llama.cpp is asked about the adapters that were loaded with the model."""
-_HASH = re.compile(r"(?:-[0-9a-f]{8})?\.gguf$")
-"""How the file of an adapter of this package ends."""
-
-
-def may_be_taught(family: str) -> bool:
-    """Whether there is an adapter of this package for such a model."""
-    from treadle._models.local.adapters import TAUGHT  # for such servers only
-
-    return any(model in family.lower() for model in TAUGHT)
-
-
-def adapter_in(listed: list[Any], family: str) -> str:
-    """The name of our adapter in a server's list of adapters; empty unless it is the only one, and for this model: what
-    another one was trained on is not known."""
-    from treadle._models.local.adapters import TAUGHT  # for such servers only
-
-    entries = [as_dict(entry) for entry in listed]
-    if len(entries) != 1 or entries[0].get("id") != 0:
-        return ""
-    name = _HASH.sub("", re.split(r"[/\\]", as_text(entries[0].get("path")))[-1])
-    names = {model: (ours.name, *ours.earlier) for model, ours in TAUGHT.items()}
-    return next((name for model, known in names.items() if name in known and model in family.lower()), "")
+    tuning: str = ""
+    """What the server has loaded beside the model, where we know it: it tunes the model for tool use."""
 
 
 def kind_of(listed: list[dict[str, Any]]) -> str:

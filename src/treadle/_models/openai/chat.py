@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from treadle._lazy import load
 from treadle._models.http_model import HttpModel, Reader
 from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.decision import decision_point
-from treadle._models.transport.endless import EndlessText
 from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
 MAX_TOKENS = 1024
+_ENDLESS = "_local.runtime.endless:EndlessText"
 
 
 class OpenAIModel(HttpModel):
@@ -37,8 +38,8 @@ class OpenAIModel(HttpModel):
         self.__dict__.pop("_writer", None)
 
     def _body(self, request: Request, streaming: bool) -> bytes:
-        if self._server.as_in_process and self._profile.small and not request.tools:
-            # What a small model writes by chance is worse, and it may never end: the defaults are those in process.
+        if self._as_in_process and not request.tools:
+            # What such a model writes by chance is worse, and it may never end: the defaults are those in process.
             request = request.replace(
                 temperature=0.0 if request.temperature is None else request.temperature,
                 max_tokens=request.max_tokens or MAX_TOKENS,
@@ -49,7 +50,12 @@ class OpenAIModel(HttpModel):
         point = None
         if request.decision_after and self._profile.logprobs:
             point = decision_point(request)
-        return ChatReader(self._origin, self._profile, point, EndlessText() if self._may_be_endless(request) else None)
+        endless = load(_ENDLESS)() if self._may_be_endless(request) else None
+        return ChatReader(self._origin, self._profile, point, endless)
 
     def _may_be_endless(self, request: Request) -> bool:
-        return self._server.as_in_process and self._profile.small and request.format is not None
+        return self._as_in_process and request.format is not None
+
+    @property
+    def _as_in_process(self) -> bool:
+        return self._server.as_in_process and self._profile.assisted

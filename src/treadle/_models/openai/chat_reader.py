@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from treadle._models.transport.decision import DecisionPoint
-from treadle._models.transport.endless import EndlessText
 from treadle._models.transport.failures import ONE_REQUEST, Origin, error_in_reply
 from treadle._models.transport.reader import Reader
 from treadle._models.transport.wire import (
@@ -48,6 +47,14 @@ _BROKEN_OFF = frozenset({"error", "network_error", "insufficient_system_resource
 _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("reasoning_content", "reasoning")
 
 
+class Watch(Protocol):
+    """Sees the text of a reply as it is written, and finds that the rest of it is not worth waiting for."""
+
+    found: bool
+
+    def feed(self, piece: str) -> None: ...
+
+
 class ChatReader(Reader):
     """Reads streams and whole replies: a whole reply is a stream of one piece, with `message` in place of `delta`."""
 
@@ -56,7 +63,7 @@ class ChatReader(Reader):
         origin: Origin,
         profile: Profile,
         point: DecisionPoint | None = None,
-        endless: EndlessText | None = None,
+        endless: Watch | None = None,
     ) -> None:
         super().__init__(origin, profile)
         self._point = point

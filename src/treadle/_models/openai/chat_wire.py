@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treadle._lazy import load
 from treadle._models.catalog.providers import Provider
 from treadle._models.media import data_url, inline
 from treadle._models.transport.decision import OPTIONS
@@ -29,6 +30,7 @@ from treadle._types.messages import (
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
+_TUNING = "_local.runtime.prompt:tuning_settings"
 MAX_CALL_ID = 40
 """The longest id of a call that OpenAI accepts; what asks less of ids takes such a one, too."""
 _SOUND_NAMES = {"audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -77,8 +79,8 @@ class ChatWriter(Writer):
             settings |= self._format(request.format)
         if request.decision_after and profile.logprobs:
             settings |= {"logprobs": True, "top_logprobs": OPTIONS}
-        if profile.adapter and self._provider.adapter_name:
-            settings[self._provider.adapter_name] = adapter_scale(request)
+        if profile.tuned and self._provider.takes_tuning:
+            settings |= load(_TUNING)(request)
         return settings
 
     def _tool_choice(self, choice: str) -> Any:
@@ -95,9 +97,9 @@ class ChatWriter(Writer):
                 )
             return {self._provider.grammar_name: wanted.grammar}
         if wanted.kind == "schema" and wanted.schema is not None and self._provider.schema_name:
-            from treadle._models.local.prompt import enforceable  # the same runtime
+            from treadle._models.openai.llamacpp_schema import plain_schema  # for such servers only
 
-            return {self._provider.schema_name: enforceable(wanted.schema)}
+            return {self._provider.schema_name: plain_schema(wanted.schema)}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
             spec = {"name": wanted.name, "schema": wanted.schema, "strict": is_strict(wanted.schema)}
             return {"response_format": {"type": "json_schema", "json_schema": spec}}
@@ -162,11 +164,6 @@ class ChatWriter(Writer):
         if len(call_id) == length and call_id.isalnum():
             return call_id
         return _digest(call_id)[:length]
-
-
-def adapter_scale(request: Request) -> list[dict[str, Any]]:
-    """For llama.cpp, in process and as a server: an adapter is for requests in the form that it was trained on."""
-    return [{"id": 0, "scale": 1.0 if request.tuned else 0.0}]
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The HTTP client of every adapter: one session per event loop, one request per exchange, failures as typed errors."""
+"""The HTTP client of every provider: one session per event loop, one request per exchange, failures as typed errors."""
 
 from __future__ import annotations
 

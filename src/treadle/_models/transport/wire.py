@@ -1,4 +1,4 @@
-"""Helpers of all adapters: messages encoded once, calls collected from fragments, thoughts separated, cost computed."""
+"""Helpers of all providers: messages encoded once, calls collected from pieces, thoughts separated, cost computed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def as_count(value: Any) -> int:
 
 
 class EncodedMessages(Generic[T]):
-    """The messages of one conversation in an adapter's wire format, each encoded once.
+    """The messages of one conversation in a provider's wire format, each encoded once.
 
     As long as the conversation only grows, only new messages are encoded; after a change in the middle the messages
     that are still the same objects are reused.

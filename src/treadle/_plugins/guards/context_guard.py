@@ -24,7 +24,7 @@ _MIN_MESSAGE_TOKENS = 100
 _MIN_LEARNT_LIMIT = 1_000
 """Tokens. No overflow makes us believe in a smaller window."""
 _LEARNT = "room"
-"""The key of the note with the limit that an overflow has taught: the one that journals of version 0.1 have."""
+"""The key of the note with the limit that an overflow has shown: the one that journals of version 0.1 have."""
 
 
 class ContextGuard(Plugin):
@@ -172,12 +172,12 @@ class ContextGuard(Plugin):
 
 
 def _has_limit(run: RunContext) -> bool:
-    """Whether there may be a limit: a known one, or one that an overflow has taught."""
+    """Whether there may be a limit: a known one, or one that an overflow has shown."""
     return run.counts_tokens or ContextGuard.name in run.state.notes
 
 
 def token_limit_of(run: RunContext) -> int | None:
-    """The limit of one request in tokens: the known one, or a lower one that an overflow has taught."""
+    """The limit of one request in tokens: the known one, or a lower one that an overflow has shown."""
     learnt = last_note(run.state, ContextGuard.name, _LEARNT)
     if learnt is None:
         return run.token_limit

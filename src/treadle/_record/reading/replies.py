@@ -1,4 +1,4 @@
-"""Reads responses with the readers of the model adapters, after they have passed."""
+"""Reads responses with the readers of the providers, after they have passed."""
 
 from __future__ import annotations
 

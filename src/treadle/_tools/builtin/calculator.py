@@ -42,7 +42,7 @@ _Expression = Annotated[str, Meta(min_length=1, max_length=MAX_LENGTH, descripti
 @bounded
 def calculator(*, timeout: Seconds = 5.0) -> Tool:
     """Works out an expression; the result is the number as text."""
-    # Short: every token is read before a small model can begin. An unknown name is answered with all there are.
+    # Short: every token is read before a model can begin. An unknown name is answered with all there are.
     description = (
         "Work out an arithmetic expression and return the number. Operators: + - * / ^ (power) // % (remainder, or "
         "percent as in '15% of 80' and '200 + 10%'), n!. Also pi, e, the usual functions: sqrt, round, min, max, "

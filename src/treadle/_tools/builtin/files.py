@@ -37,7 +37,7 @@ class Listing(Struct, frozen=True, omit_defaults=True):
     more: int = 0
     """How many entries were left out."""
     largest: str = ""
-    """The largest of several files: a small model does not compare numbers of different lengths."""
+    """The largest of several files: some models do not compare numbers of different lengths."""
 
 
 class FileText(Struct, frozen=True, omit_defaults=True):

@@ -158,7 +158,7 @@ def _float(function: Callable[[float], float]) -> Function:
 
 
 def _round(value: Number, digits: Number = Fraction(0)) -> Number:
-    """Halves are rounded away from zero, as taught in school."""
+    """Halves are rounded away from zero, as at school."""
     scale = Fraction(10) ** _integer(digits, -30, 30, "the number of digits")
     size = multiply(abs(value), scale)
     rounded = divide(_to_whole(math.floor)(add(size, Fraction(1, 2))), scale)

@@ -14,8 +14,8 @@ from treadle._engine.settings import Settings
 from treadle._evals.why.lab.changes import ADDED, Change, described
 from treadle._flows import presets
 from treadle._flows.agent import Agent
-from treadle._plugins.small_models.give_up_guard import GiveUpGuard
-from treadle._plugins.small_models.unsourced_value_guard import UnsourcedValueGuard
+from treadle._local.guards.give_up_guard import GiveUpGuard
+from treadle._local.guards.unsourced_value_guard import UnsourcedValueGuard
 from treadle._plugins.thinking.reflection import Reflection
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError

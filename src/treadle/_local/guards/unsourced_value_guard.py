@@ -1,0 +1,166 @@
+"""UnsourcedValueGuard: sends back a call or an answer with a number or an id that a small model has made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from treadle._dialects.reading.shapes import parameter_schema
+from treadle._engine.context import RunContext
+from treadle._engine.plugin import Plugin
+from treadle._local.guards.numbers_and_ids import (
+    ids,
+    mentions,
+    said_otherwise,
+    told_in_words,
+    unsourced_number,
+    unsourced_operand,
+    uses_nothing_said,
+    with_an_initial,
+)
+from treadle._local.guards.run_queries import insists, small_under_grammar, untaught
+from treadle._local.guards.support import call_of, call_wanted, prompt, require_other_tool, source_texts
+from treadle._local.policy.policy import COMPONENT as DECISION
+from treadle._plugins.state_queries import last_round
+from treadle._tools.base import Tool, ToolOutcome
+from treadle._types.events import MessageRetracted, Noted
+from treadle._types.messages import ToolCall, UserMessage
+from treadle._types.state import RunState
+
+IN_A_CALL = (
+    "Tool '{tool}' was not called: {value} is neither in the task nor in a result. First call the tool that tells it."
+)
+INNER_CALL = "Tool '{tool}' was not called: {value} is a tool, not a value. Call it first, then use its result."
+IN_THE_ANSWER = "{value} is in no result. Call the tool that tells it. If none does, answer without it."
+UNTRIED = "You have not tried yet. Call the tool that comes nearest to it."
+_CALL = re.compile(r"(?<![\w.-])([^\W\d][\w.-]*)\((?=[^()]*[^\W\d])[^()]*\)")
+"""A call with a word in it: `max(3, 4)` is worked out."""
+_WORDS = re.compile(r"[^\W\d]")
+_MAX_OBJECTIONS = 2
+_MAX_CHARS = 80
+"""A longer argument is a text, which may well say new things."""
+
+
+class UnsourcedValueGuard(Plugin):
+    """Objects to a required argument of a call, and to an answer after calls, with a number or an id that is in no
+    source; to a sum of nothing that was said, by a model that was made to call; to the call of a tool inside another
+    call; and to giving up before any call. An answer without a call is otherwise believed: it may be known.
+
+    The same call goes through when the model insists on it, and answers are objected to twice in a run at most. Calls
+    of a tiny model are left alone, because it only ever makes one; so are answers of a model with an adapter, which
+    was taught when to give one.
+    """
+
+    name = "unsourced_value_guard"
+    harmless = True
+    advisory = True
+
+    async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
+        tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
+        if tool is None or insists(run, call) or _corrects(run, call):
+            return call
+        if untaught(run) and (inner := _inner_call(run, call)):
+            await run.emit(call_of(run, self.name, inner))
+            objection = prompt(run, "inner_call", INNER_CALL).replace("{tool}", call.name).replace("{value}", inner)
+            return ToolOutcome(objection, "rejected", executed=False)
+        sources = tuple(source_texts(run))
+        values = [
+            text
+            for name, text in _required_values(call.args, tool)
+            if not said_otherwise(text, sources) and not _is_described(tool, name, text, sources)
+        ]
+        value = next((value for text in values for value in _unsourced_ids(run, text)), "")
+        in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
+        doubtful = (unsourced_operand(text, sources, in_words) for text in values)
+        value = value or next(filter(None, doubtful), "")
+        if not value and run.state.last_constraint.must_act and untaught(run):  # it took what was nearest
+            value = next((f'"{text}"' for text in values if uses_nothing_said(text, sources)), "")
+        if not value:
+            return call
+        objection = prompt(run, "unsourced_call", IN_A_CALL).replace("{tool}", call.name).replace("{value}", value)
+        await require_other_tool(run, self.name, call.name)
+        return ToolOutcome(objection, "rejected", executed=False)
+
+    async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
+        state = run.state
+        objections = len(state.notes.get(self.name, ()))
+        if (
+            not untaught(run)
+            or not state.tools
+            or state.answer_only
+            or state.candidate is None
+            or objections >= _MAX_OBJECTIONS
+        ):
+            return answer
+        objection = self._objection(run, answer)
+        if not objection:
+            return answer
+        # Not with the tool that was refused just now.
+        refused = {step.tool for step in last_round(state) if step.error == "rejected"} if state.steps else set[str]()
+        constraint = call_wanted(run, self.name, refused)
+        await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
+        return UserMessage(objection, kind="note")
+
+    def _objection(self, run: RunContext, answer: str) -> str:
+        """The objection to the answer; empty when there is none."""
+        state = run.state
+        if not state.steps:
+            # By its own probabilities it may have known that no tool is for this.
+            untried = state.task_successful is False and DECISION not in state.notes
+            return prompt(run, "untried", UNTRIED) if untried else ""
+        if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
+            return ""
+        value = unsourced_number(answer, source_texts(run))
+        return prompt(run, "unsourced_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
+
+
+def _retraction(state: RunState, component: str) -> MessageRetracted:
+    """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told."""
+    return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
+
+
+def _inner_call(run: RunContext, call: ToolCall) -> str:
+    """The first other tool that an argument calls, as if there were a result already: `group_price('plus', 4) * 4`. The
+    whole of the argument is such calls and what is worked out with them, in no words of the task; said twice."""
+    refused = sum(step.tool == call.name and step.error == "rejected" for step in run.state.steps)
+    texts = [value for value in call.args.values() if isinstance(value, str) and len(value) <= _MAX_CHARS * 2]
+    names = {schema.name for schema in run.state.tools} - {call.name}
+    for text in texts if refused < _MAX_OBJECTIONS else ():
+        inner = [found[1] for found in _CALL.finditer(text)]
+        if inner and names.issuperset(inner) and not _WORDS.search(_CALL.sub("", text)):
+            return "" if any(text in source for source in source_texts(run)) else inner[0]
+    return ""
+
+
+def _corrects(run: RunContext, call: ToolCall) -> bool:
+    """Whether this tool failed just now: what it complained about may well be the form of the value."""
+    steps = last_round(run.state) if run.state.steps else ()
+    return any(step.tool == call.name and step.error and step.error != "rejected" for step in steps)
+
+
+def _is_described(tool: Tool, name: str, value: str, sources: tuple[str, ...]) -> bool:
+    """Whether it is a thing of the task in the form that the description of the parameter shows: `W3` of "W1 to W4" is
+    washing machine 3."""
+    described = str(parameter_schema(tool.schema, name).get("description", ""))
+    return re.search(rf"\b{re.escape(value[:1])}\d", described) is not None and with_an_initial(value, sources, 2)
+
+
+def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[tuple[str, str]]:
+    """The required arguments as text, by name; optional ones may well be the model's own choice."""
+    for name in cast("list[str]", tool.parameters.get("required") or ()):
+        value = args.get(name)
+        if (
+            isinstance(value, (str, int, float))
+            and not isinstance(value, bool)
+            and not {"enum", "default"} & parameter_schema(tool.schema, name).keys()
+        ):
+            text = str(value)
+            if isinstance(value, (int, float)) and told_in_words(value):
+                continue
+            if len(text) <= _MAX_CHARS:
+                yield name, text
+
+
+def _unsourced_ids(run: RunContext, text: str) -> Iterator[str]:
+    return (f'"{id}"' for id in ids(text) if not any(mentions(source, id) for source in source_texts(run)))
