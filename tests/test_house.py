@@ -250,6 +250,16 @@ def test_import_is_light():
     assert len(loaded) < 300, "an agent needs far fewer modules"
 
 
+def test_a_run_without_a_reply_policy_loads_nothing_of_the_room():
+    code = (
+        "from treadle import Agent, OpenAIModel, ScriptedModel, builtin; OpenAIModel('gpt-5', api_key='none'); "
+        "Agent(ScriptedModel(['42']), [builtin.calculator]).run_sync('What is 6 * 7?')"
+    )
+    loaded = modules_loaded_by(code)
+    assert "treadle._engine.loop.turn" in loaded
+    assert not [name for name in loaded if name.startswith("treadle._local")]
+
+
 STARTS_A_PROCESS = {
     *(("subprocess", name) for name in ("run", "Popen", "call", "check_call", "check_output")),
     ("asyncio", "create_subprocess_exec"),

@@ -175,9 +175,13 @@ class LocalModel(Closing):
         if self._runtime is None or not self._runtime.alive:
             # Ctrl-C must not wait for a download, but an interrupted load would crash the process.
             path = await in_thread(lambda: weights.ensure(self._source), daemon=True)
-            taught = await in_thread(lambda: unpacked(self._adapter), daemon=True)
-            kept = folder() if self._keep_prompts else ""
-            options = msgspec.structs.replace(self._options, path=str(path.resolve()), adapter=taught, kept=kept)
+            adapter = await in_thread(lambda: unpacked(self._adapter), daemon=True)
+            options = msgspec.structs.replace(
+                self._options,
+                path=str(path.resolve()),
+                adapter=adapter,
+                prompt_folder=folder() if self._keep_prompts else "",
+            )
             await in_thread(lambda: self._attach(load(options)), daemon=options.isolated)
         assert self._runtime is not None
         return self._runtime

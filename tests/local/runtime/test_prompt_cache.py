@@ -13,7 +13,7 @@ import pytest
 
 from local.local_kit import GUARD, SMALL, need_model
 from treadle._local.runtime import prompt_cache
-from treadle._local.runtime.prompt_cache import KeptPrompts, beginning, folder
+from treadle._local.runtime.prompt_cache import PromptCache, folder, shared_prefix_of
 from treadle._local.weights import weights
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
@@ -40,7 +40,7 @@ class Runtime:
 
 def test_what_was_kept_is_restored_for_the_same_text_model_and_adapter(tmp_path: Path):
     runtime = Runtime(tmp_path)
-    ours = KeptPrompts(str(tmp_path), "model 1", runtime.post)
+    ours = PromptCache(str(tmp_path), "model 1", runtime.post)
     assert not ours.restore(0, RULES, False)
     assert runtime.asked == []
     ours.save(0, RULES, False)
@@ -50,11 +50,11 @@ def test_what_was_kept_is_restored_for_the_same_text_model_and_adapter(tmp_path:
     assert runtime.asked[-1] == "/slots/2?action=restore"
     for other, text, tuned in ((ours, RULES + "x", False), (ours, RULES, True)):
         assert not other.restore(0, text, tuned)
-    assert not KeptPrompts(str(tmp_path), "model 2", runtime.post).restore(0, RULES, False)
+    assert not PromptCache(str(tmp_path), "model 2", runtime.post).restore(0, RULES, False)
 
 
 def test_a_damaged_file_is_deleted(tmp_path: Path):
-    ours = KeptPrompts(str(tmp_path), "model", Runtime(tmp_path).post)
+    ours = PromptCache(str(tmp_path), "model", Runtime(tmp_path).post)
     ours.save(0, RULES, False)
     (file,) = tmp_path.iterdir()
     file.write_bytes(b"half")
@@ -66,13 +66,13 @@ def test_what_cannot_be_kept_is_not(tmp_path: Path):
     def refused(path: str, body: bytes) -> Any:
         raise ModelError("no space")
 
-    KeptPrompts(str(tmp_path), "model", refused).save(0, RULES, False)
+    PromptCache(str(tmp_path), "model", refused).save(0, RULES, False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(prompt_cache, "MAX_FILES", 2)
-    ours = KeptPrompts(str(tmp_path), "model", Runtime(tmp_path).post)
+    ours = PromptCache(str(tmp_path), "model", Runtime(tmp_path).post)
     for number in range(3):
         ours.save(0, str(number), False)
         for path in tmp_path.iterdir():
@@ -85,11 +85,11 @@ def test_the_oldest_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_only_the_system_prompt_is_kept():
     prompt = f"<s>{RULES}</s><u>What is my salary?</u>"
-    assert beginning(prompt, SystemMessage(RULES)) == f"<s>{RULES}"
-    assert beginning(prompt, SystemMessage("short")) == ""
-    assert beginning(prompt, UserMessage(RULES)) == ""
-    assert beginning("<s>something else</s>", SystemMessage(RULES)) == ""
-    assert beginning(prompt, None) == ""
+    assert shared_prefix_of(prompt, SystemMessage(RULES)) == f"<s>{RULES}"
+    assert shared_prefix_of(prompt, SystemMessage("short")) == ""
+    assert shared_prefix_of(prompt, UserMessage(RULES)) == ""
+    assert shared_prefix_of("<s>something else</s>", SystemMessage(RULES)) == ""
+    assert shared_prefix_of(prompt, None) == ""
 
 
 def test_the_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

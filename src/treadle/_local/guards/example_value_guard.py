@@ -10,7 +10,7 @@ from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._local.guards.numbers_and_ids import is_calculated, mentions, said_otherwise
-from treadle._local.guards.run_queries import insists, small_under_grammar
+from treadle._local.guards.run_queries import is_insisted_on, small_under_grammar
 from treadle._local.guards.support import prompt, require_other_tool, source_texts
 from treadle._tools.base import ToolOutcome
 from treadle._types.messages import ToolCall
@@ -35,7 +35,7 @@ class ExampleValueGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) else None
-        if tool is None or insists(run, call):
+        if tool is None or is_insisted_on(run, call):
             return call
         for name, value in _examples(call.args, tool.schema):
             if not any(_has(text, value) for text in source_texts(run)) and not said_otherwise(

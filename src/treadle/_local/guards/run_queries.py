@@ -13,13 +13,13 @@ def small_under_grammar(run: RunContext) -> bool:
     return profile.small and profile.constrained and not run.dialect.native
 
 
-def untaught(run: RunContext) -> bool:
+def lacks_adapter(run: RunContext) -> bool:
     """Whether it is such a model without an adapter. One with an adapter was trained on what some guards are for."""
     return small_under_grammar(run) and not run.model.profile.adapter
 
 
-def insists(run: RunContext, call: ToolCall) -> bool:
+def is_insisted_on(run: RunContext, call: ToolCall) -> bool:
     """Whether a call that was refused is made again, and goes through: at the second time by a model that was trained
     to call, or has no other tool. One without an adapter falls back on what it made up, and is refused twice."""
-    twice = untaught(run) and len(run.state.tools) > 1
+    twice = lacks_adapter(run) and len(run.state.tools) > 1
     return len(same_calls(run, call)) > twice

@@ -19,7 +19,7 @@ from treadle._local.guards.numbers_and_ids import (
     uses_nothing_said,
     with_an_initial,
 )
-from treadle._local.guards.run_queries import insists, small_under_grammar, untaught
+from treadle._local.guards.run_queries import is_insisted_on, lacks_adapter, small_under_grammar
 from treadle._local.guards.support import call_of, call_wanted, prompt, require_other_tool, source_texts
 from treadle._local.policy.policy import COMPONENT as DECISION
 from treadle._plugins.state_queries import last_round
@@ -58,9 +58,9 @@ class UnsourcedValueGuard(Plugin):
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
         tool = run.tool(call.name) if small_under_grammar(run) and not run.model.profile.tiny else None
-        if tool is None or insists(run, call) or _corrects(run, call):
+        if tool is None or is_insisted_on(run, call) or _corrects(run, call):
             return call
-        if untaught(run) and (inner := _inner_call(run, call)):
+        if lacks_adapter(run) and (inner := _inner_call(run, call)):
             await run.emit(call_of(run, self.name, inner))
             objection = prompt(run, "inner_call", INNER_CALL).replace("{tool}", call.name).replace("{value}", inner)
             return ToolOutcome(objection, "rejected", executed=False)
@@ -74,7 +74,7 @@ class UnsourcedValueGuard(Plugin):
         in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
         doubtful = (unsourced_operand(text, sources, in_words) for text in values)
         value = value or next(filter(None, doubtful), "")
-        if not value and run.state.last_constraint.must_act and untaught(run):  # it took what was nearest
+        if not value and run.state.last_constraint.must_act and lacks_adapter(run):  # it took what was nearest
             value = next((f'"{text}"' for text in values if uses_nothing_said(text, sources)), "")
         if not value:
             return call
@@ -86,7 +86,7 @@ class UnsourcedValueGuard(Plugin):
         state = run.state
         objections = len(state.notes.get(self.name, ()))
         if (
-            not untaught(run)
+            not lacks_adapter(run)
             or not state.tools
             or state.answer_only
             or state.candidate is None

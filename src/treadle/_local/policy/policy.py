@@ -20,7 +20,7 @@ from treadle._engine.context import RunContext, execution_of
 from treadle._engine.plugin import Plugin
 from treadle._engine.reply_policy import AskAgain, Bounds, Repetition
 from treadle._lazy import load
-from treadle._local.guards.run_queries import untaught
+from treadle._local.guards.run_queries import lacks_adapter
 from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import HARMLESS
@@ -91,7 +91,7 @@ class ProbabilityPolicy:
         if profile.tiny:
             return Repetition((1, 1, 1), one_result=True, answer_note=ANSWER_NOTE)
         limits = (1, 2, 4) if profile.small and profile.constrained else (2, 4, 6)
-        return Repetition(limits, refuse_repeats=untaught(run))
+        return Repetition(limits, refuse_repeats=lacks_adapter(run))
 
     def guard(self, name: str) -> Plugin | None:
         entry = GUARDS.get(name)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from treadle._local.runtime.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items, tuning_settings
-from treadle._local.runtime.prompt_cache import beginning
+from treadle._local.runtime.prompt_cache import shared_prefix_of
 from treadle._local.runtime.runtime import ORIGIN, Runtime
 from treadle._local.runtime.slots import Segment, Slot, owner_of
 from treadle._models.openai.chat_reader import ChatReader
@@ -91,30 +91,30 @@ class Job:
         finally:
             runtime.slots.release(slot)
 
-    def _read_beginning(self, prompt: str, slot: Slot) -> int:
+    def _read_prefix(self, prompt: str, slot: Slot) -> int:
         """Have the system prompt in the slot before the rest: from the disk, or read and kept there. The number of
         tokens that were read."""
-        kept, first = self._runtime.kept, next(iter(self._request.messages), None)
-        text = beginning(prompt, first) if kept is not None else ""
-        if kept is None or not text or slot.shared_prefix(prompt) >= len(text):
+        cache, first = self._runtime.prompt_cache, next(iter(self._request.messages), None)
+        text = shared_prefix_of(prompt, first) if cache is not None else ""
+        if cache is None or not text or slot.shared_prefix(prompt) >= len(text):
             return 0
         if self._profile.adapter:  # a slot forgets its prompt when the adapter changes, also at its first request
             self._evaluate("\n", slot)
         slot.segments = ()
-        if kept.restore(slot.id, text, self._request.tuned):
+        if cache.restore(slot.id, text, self._request.tuned):
             return 0
         read = self._evaluate(text, slot)
         if read and not self._unwanted():
-            kept.save(slot.id, text, self._request.tuned)
+            cache.save(slot.id, text, self._request.tuned)
         return read
 
     def _read_ahead(self, prompt: str, slot: Slot) -> Reply | None:
         """Leave the system prompt in the slot, for the first request that begins with it."""
-        self._read_beginning(prompt, slot)
+        self._read_prefix(prompt, slot)
         if self._unwanted():
             return None
-        text = beginning(prompt, next(iter(self._request.messages), None))
-        if self._runtime.kept is not None and text:
+        text = shared_prefix_of(prompt, next(iter(self._request.messages), None))
+        if self._runtime.prompt_cache is not None and text:
             slot.segments = (Segment(text),)
             if self._request.format is not None:  # the first constraint of a process takes a second to set up
                 self._evaluate(text, slot, constrained=True)
@@ -131,7 +131,7 @@ class Job:
 
     def _complete(self, prompt: str, slot: Slot) -> Reply | None:
         request = self._request
-        just_read = self._read_beginning(prompt, slot)
+        just_read = self._read_prefix(prompt, slot)
         segments = slot.split(prompt)
         settings: dict[str, Any] = {
             "prompt": prompt_items(segments),

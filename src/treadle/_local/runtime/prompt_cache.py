@@ -40,7 +40,7 @@ def folder() -> str:
     return str(path) if os.access(path, os.W_OK) else ""
 
 
-def beginning(prompt: str, first: Message | None) -> str:
+def shared_prefix_of(prompt: str, first: Message | None) -> str:
     """The part of a prompt up to the end of its system message; empty when it is short, or cannot be told."""
     if not isinstance(first, SystemMessage) or len(first.text) < LEAST_CHARS:
         return ""
@@ -48,7 +48,7 @@ def beginning(prompt: str, first: Message | None) -> str:
     return prompt[: at + len(first.text)] if at >= 0 else ""
 
 
-class KeptPrompts:
+class PromptCache:
     """The files of one loaded model. `made_by` is everything that an evaluated prompt depends on beside its text."""
 
     def __init__(self, folder: str, made_by: str, post: Post) -> None:

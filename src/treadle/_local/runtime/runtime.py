@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from treadle._local.runtime.cpu_code import exchange
 from treadle._local.runtime.prompt import MARKUP
-from treadle._local.runtime.prompt_cache import KeptPrompts
+from treadle._local.runtime.prompt_cache import PromptCache
 from treadle._local.runtime.slots import Slots
 from treadle._models.transport.failures import Origin, connection_lost, error_for_status
 from treadle._models.transport.wire import encode
@@ -43,8 +43,8 @@ class Options(Struct, frozen=True):
     """Whether the model runs in a process of its own."""
     adapter: str = ""
     """The path of an adapter; requests say whether it is used."""
-    kept: str = ""
-    """The folder of evaluated prompts; empty: none are kept."""
+    prompt_folder: str = ""
+    """The folder of evaluated prompts; empty: none are stored."""
 
 
 class Runtime:
@@ -58,7 +58,8 @@ class Runtime:
         url = urlsplit(address)
         self._address = (url.hostname or "127.0.0.1", url.port or 80)
         self._key = key
-        self.kept = KeptPrompts(options.kept, _made_by(options), self._post) if options.kept else None
+        folder = options.prompt_folder
+        self.prompt_cache = PromptCache(folder, _made_by(options), self._post) if folder else None
         self._is_control: dict[str, bool] = {}
         """Texts that look like control tokens -> whether they are."""
         self._broken = False
@@ -191,8 +192,8 @@ def serve(options: Options, key: str) -> Any:
     params.endpoint_slots = False
     params.n_threads_http = options.slots + 2
     params.endpoint_metrics = True
-    if options.kept:
-        params.slot_save_path = os.path.join(options.kept, "")
+    if options.prompt_folder:
+        params.slot_save_path = os.path.join(options.prompt_folder, "")
     if options.adapter:
         add_adapter(params, options.adapter)
     try:

@@ -61,14 +61,14 @@ class Slot:
 
     def split(self, prompt: str) -> tuple[Segment, ...]:
         """`prompt` as the segments of the last exchange that it begins with, which keep their tokens, and the rest."""
-        kept: list[Segment] = []
+        shared: list[Segment] = []
         position = 0
         for segment in self.segments:
             if not prompt.startswith(segment.text, position):
                 break
-            kept.append(segment)
+            shared.append(segment)
             position += len(segment.text)
-        return (*kept, Segment(prompt[position:])) if position < len(prompt) else tuple(kept)
+        return (*shared, Segment(prompt[position:])) if position < len(prompt) else tuple(shared)
 
     def shared_prefix(self, prompt: str) -> int:
         """How many characters at the beginning `prompt` has in common with the last exchange."""
