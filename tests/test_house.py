@@ -253,7 +253,7 @@ def test_import_is_light():
 def test_a_run_without_a_reply_policy_loads_nothing_of_the_room():
     code = (
         "from treadle import Agent, OpenAIModel, ScriptedModel, builtin; OpenAIModel('gpt-5', api_key='none'); "
-        "Agent(ScriptedModel(['42']), [builtin.calculator]).run_sync('What is 6 * 7?')"
+        "Agent(ScriptedModel(['42']), [builtin('calculator')]).run_sync('What is 6 * 7?')"
     )
     loaded = modules_loaded_by(code)
     assert "treadle._engine.loop.turn" in loaded
