@@ -29,6 +29,7 @@ from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
+from treadle._plugins.guards.policy_guard import PolicyGuard
 from treadle._server import settings as server_module
 from treadle._types import errors as errors_module
 from treadle._types import events as events_module
@@ -111,6 +112,13 @@ def options_table(kind: type[Any], function: Callable[..., Any]) -> str:
     return rows_of(("keyword", "type", "default", "meaning"), rows)
 
 
+def plugin_class(plugin: Any) -> str:
+    """The class of a plug-in, or of the guard that it stands for: `give_up_guard` is a `GiveUpGuard`."""
+    if isinstance(plugin, PolicyGuard):
+        return plugin.name.title().replace("_", "")
+    return type(plugin).__name__
+
+
 def presets_table() -> str:
     lines = ["| preset | settings that differ from the defaults | plug-ins |", "|---|---|---|"]
     plain = settings_module.Settings()
@@ -121,7 +129,7 @@ def presets_table() -> str:
             for field in plain.__struct_fields__
             if getattr(preset.settings, field) != getattr(plain, field)
         ]
-        plugins = [type(plugin).__name__ for plugin in preset.plugins(preset.settings)]
+        plugins = [plugin_class(plugin) for plugin in preset.plugins(preset.settings)]
         lines.append(f"| `{name}` | {' '.join(map(code, changed)) or 'none'} | {', '.join(plugins) or 'none'} |")
     return "\n".join(lines) + "\n"
 
