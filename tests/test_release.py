@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from treadle import __version__
-from treadle._models.local.adapters import TAUGHT
+from treadle._local.weights.adapters import TAUGHT
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")

@@ -96,7 +96,7 @@ def _physical() -> int | None:
         return None
 
 
-def not_installed(spec: str) -> list[str]:
+def install_hints(spec: str) -> list[str]:
     """Return a line about what the named model would be better with and is not installed, if anything."""
     from treadle._local.weights.adapters import missing_adapter
 

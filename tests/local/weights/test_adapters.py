@@ -19,7 +19,7 @@ from local.weights.test_gguf import number, string, text
 from treadle import ConfigError, ModelError
 from treadle._cli.setup.launch import print_choice
 from treadle._dialects.registry import choose_dialect
-from treadle._local.default import not_installed
+from treadle._local.default import install_hints
 from treadle._local.dialects.compact import ADAPTER_FORMAT
 from treadle._local.model import LocalModel
 from treadle._local.weights.adapters import PACKAGE, TAUGHT, missing_adapter, read_adapter, unpacked
@@ -110,7 +110,7 @@ def test_without_the_distribution_a_model_works_and_one_line_says_how_to_install
     monkeypatch.setenv("COLUMNS", "300")  # the program, which shows no log, says it beside the name of the model
     print_choice(Choice("local:qwen2.5-coder-1.5b", "named with --model"))
     assert capsys.readouterr().err.splitlines() == ["model: local:qwen2.5-coder-1.5b (named with --model)", line]
-    assert not_installed(f"local:{SMALL}") == []
+    assert install_hints(f"local:{SMALL}") == []
 
 
 def test_a_distribution_of_another_version_without_the_adapter_is_like_none(monkeypatch: pytest.MonkeyPatch):

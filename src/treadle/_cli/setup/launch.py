@@ -343,10 +343,10 @@ def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: 
     if quiet or not lines:
         return
     if choice is not None and choice.spec.startswith("local:"):
-        from treadle._local.default import FIRST_NOTICE, NOTICE, not_installed
+        from treadle._local.default import FIRST_NOTICE, NOTICE, install_hints
 
         lines += [NOTICE] if choice.last_resort and _first_time(FIRST_NOTICE) else []
-        lines += not_installed(choice.spec)
+        lines += install_hints(choice.spec)
     notice.clear()
     for line in lines:
         print(wrapped(line, rest="  ", to=sys.stderr), file=sys.stderr, flush=True)
