@@ -1,4 +1,4 @@
-"""What the guards for small models share: the texts a value can come from, and the constraint on the next reply."""
+"""Shared by the guards for small models: the texts a value can come from, and the constraint on the next reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself: the texts at the beginning of its metadata."""
+"""Reads what a GGUF file says of itself: the texts at the beginning of its metadata."""
 
 from __future__ import annotations
 
