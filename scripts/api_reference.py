@@ -101,9 +101,9 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str
 
 
 def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
-    """The constructor of a class, its own or the one it inherits from a class of Treadle."""
+    """The constructor of a class, its own or the one it inherits from a class of Treadle; never an overload of it."""
     for item in node.body:
-        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__" and not _is_overload(item):
             return item
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id[0].isupper() and base.id not in ("Struct", "Protocol", "Exception"):
@@ -111,6 +111,10 @@ def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
             if isinstance(parent, ast.ClassDef) and (init := _init(parent, parent_location)):
                 return init
     return None
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return "overload" in {ast.unparse(mark) for mark in node.decorator_list}
 
 
 def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]:
@@ -170,7 +174,7 @@ def definition(name: str, location: str) -> tuple[Definition, str]:
     tree = _tree(f"treadle.{location}")
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            if "overload" in {ast.unparse(mark) for mark in node.decorator_list}:
+            if _is_overload(node):
                 continue
             return node, location
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:

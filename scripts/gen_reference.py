@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from api_reference import api_page, modules_page
 from concept_pictures import PICTURES
 from field_words import words_for
@@ -26,7 +27,7 @@ from treadle._engine import options as options_module
 from treadle._engine import settings as settings_module
 from treadle._engine.core.execution import NO_DEPS
 from treadle._flows import presets
-from treadle._flows.agent import Agent
+from treadle._flows.agent import Agent, AgentDetails
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
 from treadle._plugins.guards.policy_guard import PolicyGuard
@@ -38,6 +39,8 @@ from treadle._types.dag_events import PlannedStep
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 IMAGES = ROOT / "docs" / "images"
+_KINDS = {"follows": "str", "client_tools": "Sequence[Tool]", "output_schema": "dict[str, Any] | None"}
+"""The types of keywords that are for servers, and no part of the options for type checkers."""
 NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
 
 
@@ -72,18 +75,30 @@ def events_page() -> str:
 def settings_page() -> str:
     parts = [
         NOTE + "# Settings\n\n"
-        "Every setting is a keyword of `Agent(...)` and of one run: `agent.run(question, temperature=0.2)`. "
+        "Settings come in groups, `Agent(..., limits=RunLimits(max_iterations=5))`, or by their flat names, "
+        "`Agent(..., max_iterations=5)`. Both work for one run as well: `agent.run(question, temperature=0.2)`. "
         "An unknown name is an error that says which one was meant.\n\n"
-        "## Agent\n\nWhat `Agent(model, tools, ...)` takes by name, beside every setting. `model` is a name "
+        "## Agent\n\nWhat `Agent(model, tools, ...)` takes by name. `model` is a name "
         '(`"openai:gpt-5-mini"`, see [providers](providers.md)), an address or a `Model`; `tools` is a list of '
         'functions, tools and names of [built-in tools](tools.md) (`["calculator"]`), or None for an agent without.\n\n'
-        + options_table(options_module.AgentOptions, Agent.__init__)
+        + agent_table(keywords_of(Agent.__init__))
+        + "\nMore keywords, beside every setting:\n\n"
+        + agent_table(msgspec.structs.asdict(AgentDetails()))
         + "\n## A run\n\nWhat `agent.run`, `run_sync`, `start`, `stream` and their like take by name, beside every "
         "setting.\n\n"
-        + options_table(options_module.RunOptions, Agent.prepare)
+        + options_table(keywords_of(Agent.prepare), fields_of(options_module.RunOptions, options_module), "RunOptions")
         + "\n## Settings\n\n"
-        + table_of(settings_module.Settings, settings_module)
+        + doc(settings_module.Settings).rstrip("\n")
+        + "\n"
     ]
+    defaults = {field.name: field for field in fields_of(settings_module.Settings, settings_module)}
+    for keyword, group in settings_module.GROUPS.items():
+        rows = [
+            (code(field.name), code(field.kind), code(defaults[field.name].default), cell(field.description))
+            for field in fields_of(group, settings_module)
+        ]
+        table = rows_of(("setting", "type", "default", "meaning"), rows)
+        parts.append(f"\n## {group.__name__}\n\n`{keyword}=`: {doc(group)}{table}")
     for kind, module in (
         (settings_module.Budget, settings_module),
         (settings_module.RepairPolicy, settings_module),
@@ -99,16 +114,26 @@ def settings_page() -> str:
     return "".join(parts)
 
 
-def options_table(kind: type[Any], function: Callable[..., Any]) -> str:
-    """What a function takes by name, settings apart, from the words under the fields of its options."""
-    said = {field.name: field for field in fields_of(kind, options_module)}
+def keywords_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The keyword-only parameters of a function, with their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def agent_table(keywords: dict[str, Any]) -> str:
+    options = (options_module.AgentOptions, options_module.MoreAgentOptions, options_module.SettingOptions)
+    fields = [field for kind in options for field in fields_of(kind, options_module)]
+    return options_table(keywords, fields, "AgentOptions")
+
+
+def options_table(keywords: dict[str, Any], fields: list[Field], words: str) -> str:
+    """The keywords with their defaults and the docstrings under the fields of their options."""
+    described = {field.name: field for field in fields}
     rows: list[tuple[str, str, str, str]] = []
-    for name, given in inspect.signature(function).parameters.items():
-        if given.kind is not inspect.Parameter.KEYWORD_ONLY:
-            continue
-        field = said.get(name) or Field(name, str(given.annotation), "", "")
-        default = "none" if given.default is NO_DEPS else code(repr(given.default))
-        rows.append((code(name), code(field.kind), default, cell(field.description or words_for(kind.__name__, name))))
+    for name, default in keywords.items():
+        field = described.get(name) or Field(name, _KINDS.get(name, "Any"), "", "")
+        shown = "none" if default is NO_DEPS else code(repr(default))
+        rows.append((code(name), code(field.kind), shown, cell(field.description or words_for(words, name))))
     return rows_of(("keyword", "type", "default", "meaning"), rows)
 
 

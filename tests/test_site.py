@@ -178,14 +178,15 @@ def section(page: str, heading: str) -> str:
 
 
 def test_every_keyword_of_an_agent_and_of_a_run_and_every_setting_is_described():
-    from treadle import Agent, Budget, RepairPolicy, RetryPolicy, Settings
+    from treadle import Agent, Budget, RepairPolicy, RetryPolicy
+    from treadle._engine.settings import GROUPS
 
     for heading, function in (("## Agent", Agent.__init__), ("## A run", Agent.prepare)):
         taken = inspect.signature(function).parameters.values()
         names = [parameter.name for parameter in taken if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
         assert len(names) > 8
         assert [name for name in names if f"| `{name}` |" not in section("settings.md", heading)] == []
-    for kind in (Settings, Budget, RepairPolicy, RetryPolicy):
+    for kind in (*GROUPS.values(), Budget, RepairPolicy, RetryPolicy):
         described = section("settings.md", f"## {kind.__name__}")
         assert [name for name in kind.__struct_fields__ if f"| `{name}` |" not in described] == []
 

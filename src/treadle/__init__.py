@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from treadle._engine.result import PendingCall as PendingCall
     from treadle._engine.result import RunResult as RunResult
     from treadle._engine.run import Run as Run
+    from treadle._engine.settings import AnswerSettings as AnswerSettings
     from treadle._engine.settings import Budget as Budget
+    from treadle._engine.settings import ContextSettings as ContextSettings
+    from treadle._engine.settings import ModelSettings as ModelSettings
     from treadle._engine.settings import RepairPolicy as RepairPolicy
+    from treadle._engine.settings import RunLimits as RunLimits
     from treadle._engine.settings import Settings as Settings
+    from treadle._engine.settings import ToolSettings as ToolSettings
     from treadle._engine.structured import StructuredResult as StructuredResult
     from treadle._engine.structured import structured_llm_call as structured_llm_call
     from treadle._evals.load import load_tasks as load_tasks
@@ -135,6 +140,7 @@ if TYPE_CHECKING:
 _LAZY_IMPORTS = {
     "Agent": "_flows.agent",
     "AnswerDelta": "_types.events",
+    "AnswerSettings": "_engine.settings",
     "AnthropicModel": "_models.anthropic.model",
     "Approval": "_plugins.guards.approval",
     "Artifact": "_types.events",
@@ -148,6 +154,7 @@ _LAZY_IMPORTS = {
     "ConfigError": "_types.errors",
     "ContentFilteredError": "_types.errors",
     "ContextOverflowError": "_types.errors",
+    "ContextSettings": "_engine.settings",
     "Conversation": "_flows.conversation",
     "CorruptLogError": "_types.errors",
     "DagAgent": "_flows.dag.agent",
@@ -174,6 +181,7 @@ _LAZY_IMPORTS = {
     "Model": "_models.base",
     "ModelError": "_types.errors",
     "ModelRegistry": "_models.catalog.registry",
+    "ModelSettings": "_engine.settings",
     "OpenAIModel": "_models.openai.chat",
     "Plugin": "_engine.plugin",
     "Prices": "_types.profile",
@@ -189,6 +197,7 @@ _LAZY_IMPORTS = {
     "RunContext": "_engine.context",
     "RunFinished": "_types.events",
     "RunInfo": "_journal.base",
+    "RunLimits": "_engine.settings",
     "RunNotFoundError": "_types.errors",
     "RunResult": "_engine.result",
     "PendingCall": "_engine.result",
@@ -207,6 +216,7 @@ _LAZY_IMPORTS = {
     "ToolParam": "_tools.spec",
     "ToolResponse": "_tools.base",
     "ToolReturn": "_tools.spec",
+    "ToolSettings": "_engine.settings",
     "ToolSpec": "_tools.spec",
     "ToolStarted": "_types.events",
     "Toolkit": "_tools.toolkit",

@@ -8,13 +8,15 @@ from typing import get_type_hints
 import pytest
 
 from treadle import Agent, ConfigError, ScriptedModel, Settings
-from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
+from treadle._engine.options import AgentOptions, FlatAgentOptions, FlatSettings, RunOptions, SettingOptions
+from treadle._engine.settings import GROUPS
+from treadle._flows.agent import AgentDetails
 
-OWN = {"self", "model", "tools", "output_type", "settings"}
+OWN = {"self", "model", "tools", "output_type", "options"}
 
 
 def test_every_setting_is_there_with_its_type():
-    told, real = get_type_hints(SettingOptions), get_type_hints(Settings)
+    told, real = get_type_hints(FlatSettings), get_type_hints(Settings)
     assert told.keys() == real.keys()
     sequences = {"imports", "files", "ask"}  # a list does as well
     assert {name for name in told if told[name] != real[name]} == sequences
@@ -22,8 +24,11 @@ def test_every_setting_is_there_with_its_type():
 
 def test_every_parameter_is_there():
     parameters = inspect.signature(Agent.__init__).parameters.keys() - OWN
-    assert AgentOptions.__annotations__.keys() >= parameters
-    assert get_type_hints(AgentOptions).keys() - get_type_hints(SettingOptions).keys() == parameters
+    assert len(parameters | {"model", "tools", "output_type"}) == 12
+    details = set(AgentDetails.__struct_fields__)
+    assert get_type_hints(AgentOptions).keys() == parameters | details | get_type_hints(FlatSettings).keys()
+    assert get_type_hints(FlatAgentOptions).keys() == details | get_type_hints(FlatSettings).keys()
+    assert get_type_hints(SettingOptions).keys() - get_type_hints(FlatSettings).keys() == GROUPS.keys()
     for_servers = {"follows", "client_tools", "output_schema"}  # a client's, not those of the code that calls
     given = inspect.signature(Agent.prepare).parameters.keys() - {"self", "question", "overrides"} - for_servers
     assert get_type_hints(RunOptions).keys() - get_type_hints(SettingOptions).keys() == given

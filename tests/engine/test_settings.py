@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle._engine.settings import Budget, RepairPolicy, Settings
+from treadle._engine.settings import (
+    GROUPS,
+    AnswerSettings,
+    Budget,
+    ContextSettings,
+    ModelSettings,
+    RepairPolicy,
+    RunLimits,
+    Settings,
+    ToolSettings,
+)
 from treadle._models.transport.retry import RetryPolicy
 from treadle._types.errors import ConfigError
 
@@ -97,3 +107,53 @@ def test_a_recorded_number_that_is_not_allowed_any_more_is_left_out():
     assert (settings.temperature, settings.seed) == (0.5, 3)
     with pytest.raises(ConfigError, match="max_tokens"):
         Settings().with_recorded(recorded, {"max_tokens": 0})
+
+
+def test_the_groups_have_every_setting_once_with_its_type():
+    fields = [name for group in GROUPS.values() for name in group.__struct_fields__]
+    assert sorted(fields) == sorted(Settings.__struct_fields__)
+    kinds = {name: kind for group in GROUPS.values() for name, kind in get_type_hints(group).items()}
+    different = {name for name, kind in get_type_hints(Settings).items() if kind != kinds[name]}
+    assert different == {"ask", "imports", "files"}  # any sequence does
+
+
+def test_groups_and_flat_names_make_the_same_settings():
+    grouped = Settings().with_changes(
+        {
+            "limits": RunLimits(max_iterations=3, budget=Budget(tokens=9)),
+            "model_settings": ModelSettings(temperature=0.5),
+            "tool_settings": ToolSettings(ask=["pay"]),
+            "context": ContextSettings(selection_threshold=None),
+            "answering": None,
+        }
+    )
+    flat = {
+        "max_iterations": 3,
+        "budget": Budget(tokens=9),
+        "temperature": 0.5,
+        "ask": ["pay"],
+        "selection_threshold": None,
+    }
+    assert grouped == Settings().with_changes(flat)
+
+
+def test_a_group_leaves_what_it_does_not_set():
+    before = Settings(max_iterations=3, on_limit="raise")
+    assert before.with_changes({"limits": RunLimits(max_iterations=4)}) == Settings(max_iterations=4, on_limit="raise")
+    assert before.with_changes({"answering": AnswerSettings()}) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"limits": RunLimits(max_iterations=2), "max_iterations": 3}, "max_iterations was set twice"),
+        ({"limits": {"max_iterations": 3}}, r"limits takes RunLimits\(\.\.\.\), not dict"),
+        ({"context": object()}, "write deps="),
+        ({"limits": RunLimits(max_iterations=0)}, "max_iterations is 0"),
+        ({"limit": RunLimits()}, "did you mean 'limits'"),
+    ],
+    ids=["twice", "a dict", "deps of another engine", "out of bounds", "misspelt group"],
+)
+def test_a_wrong_group_is_a_clear_error(changes: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        Settings().with_changes(changes)

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, go
-from treadle import Agent, Budget, DagAgent, Plugin, RunResult, ScriptedModel, Toolkit, tool
+from treadle import (
+    Agent,
+    AnswerSettings,
+    Budget,
+    DagAgent,
+    Plugin,
+    RunLimits,
+    RunResult,
+    ScriptedModel,
+    Toolkit,
+    tool,
+)
 from treadle._engine.settings import Settings
 from treadle._flows import presets
 from treadle._journal.memory import MemoryJournal
@@ -388,3 +399,14 @@ def test_an_answer_that_breaks_off_is_an_error_not_a_splice():
 def test_an_agent_of_any_kind_can_be_a_tool():
     assert answering(name="adder").as_tool().name == "adder"
     assert DagAgent(ScriptedModel([]), [add], name="planner").as_tool().name == "planner"
+
+
+def test_an_agent_takes_rare_keywords_groups_and_flat_settings_together():
+    agent = Agent(
+        ScriptedModel(["x"]), None, name="Ada", deps=None, limits=RunLimits(max_iterations=3), on_limit="raise"
+    )
+    assert (agent.name, agent.deps) == ("Ada", None)
+    assert agent.chosen == {"on_limit": "raise", "max_iterations": 3}
+    prepared = agent.prepare("q", limits=RunLimits(max_iterations=2))
+    assert (prepared.context.settings.max_iterations, prepared.context.settings.on_limit) == (2, "raise")
+    assert [*agent.text("q", answering=AnswerSettings(markers=True))][-1].strip().endswith(">")

@@ -13,15 +13,23 @@ from typing import Any, Generic, Literal, TypedDict
 
 from treadle._engine.context import DepsT, RunContext
 from treadle._engine.preset import Preset, PresetName
-from treadle._engine.settings import Budget, RepairPolicy
+from treadle._engine.settings import (
+    AnswerSettings,
+    Budget,
+    ContextSettings,
+    ModelSettings,
+    RepairPolicy,
+    RunLimits,
+    ToolSettings,
+)
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
 from treadle._tools.skills.skill import Skill
 
 
-class SettingOptions(TypedDict, total=False):
-    """The fields of `Settings`."""
+class FlatSettings(TypedDict, total=False):
+    """The fields of `Settings`, each as a keyword of its own."""
 
     dialect: str
     probe: bool
@@ -58,6 +66,21 @@ class SettingOptions(TypedDict, total=False):
     complete_name: str
 
 
+class SettingOptions(FlatSettings, total=False):
+    """Settings, in groups or by their flat names."""
+
+    limits: RunLimits | None
+    """How long a run may go on, what it may spend, and what happens then."""
+    model_settings: ModelSettings | None
+    """How the model is asked, and what happens when a request or a reply fails."""
+    tool_settings: ToolSettings | None
+    """How tools are run, and which calls need approval."""
+    context: ContextSettings | None
+    """What goes into a request: messages and tools."""
+    answering: AnswerSettings | None
+    """How the answer is written, and what is shown and logged beside it."""
+
+
 class RunOptions(SettingOptions, Generic[DepsT], total=False):
     """What a run is given beside the question."""
 
@@ -75,25 +98,17 @@ class RunOptions(SettingOptions, Generic[DepsT], total=False):
     """What tools, plug-ins and instructions get of the program around them; the model never sees it."""
 
 
-class AgentOptions(SettingOptions, Generic[DepsT], total=False):
-    """What an agent is given beside its model, its tools and its `output_type`."""
+class MoreAgentOptions(TypedDict, Generic[DepsT], total=False):
+    """The keywords of an agent that few need."""
 
-    preset: PresetName | Preset
-    """A set of settings and plug-ins to begin with (below)."""
-    system: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
-    """The first part of the system prompt, or a function of the run that gives it when the run starts."""
     instructions: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
-    """More of it, after the system messages of the history."""
-    plugins: Iterable[Any]
-    """Objects with hooks (`treadle.plugins`, or your own), called in this order."""
+    """More of the system prompt, after the system messages of the history."""
     skills: Iterable[str | PathLike[str] | Skill]
     """Folders with a `SKILL.md` each, or folders of such folders."""
     deps_type: type[DepsT] | None
     """The class of `deps`: another one is refused when a run starts."""
     deps: DepsT
     """What tools, plug-ins and instructions get, for runs that are given none."""
-    journal: Journal | str | PathLike[str] | None
-    """Where runs are stored: a path, `postgres://...`, `memory:` or a journal; None stores nothing."""
     fallbacks: Iterable[str | Model]
     """Models that take over, in this order, when the one before has failed for good."""
     prompts: Mapping[str, str] | None
@@ -106,3 +121,20 @@ class AgentOptions(SettingOptions, Generic[DepsT], total=False):
     """Texts that must not reach the log, the journal or a model's prompt; they are masked."""
     logger: logging.Logger | None
     """Where its runs are logged, if not to `treadle`."""
+
+
+class FlatAgentOptions(FlatSettings, MoreAgentOptions[DepsT], Generic[DepsT], total=False):
+    """What an agent takes beside the parameters of its signature."""
+
+
+class AgentOptions(SettingOptions, MoreAgentOptions[DepsT], Generic[DepsT], total=False):
+    """What an agent is given beside its model, its tools and its `output_type`."""
+
+    system: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
+    """The first part of the system prompt, or a function of the run that gives it when the run starts."""
+    preset: PresetName | Preset
+    """A set of settings and plug-ins to begin with (below)."""
+    plugins: Iterable[Any]
+    """Objects with hooks (`treadle.plugins`, or your own), called in this order."""
+    journal: Journal | str | PathLike[str] | None
+    """Where runs are stored: a path, `postgres://...`, `memory:` or a journal; None stores nothing."""

@@ -1,8 +1,8 @@
-"""Everything about a run that can be chosen, as one frozen value. A preset is one too."""
+"""Settings: groups of keywords for callers, and the one frozen value that both groups and flat names end in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -23,6 +23,8 @@ from treadle._safety.bounds import (
 from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError
 
+NOT_SET: Any = msgspec.UNSET
+"""The default of every field of a group."""
 _ALL = 1_000_000
 
 
@@ -72,92 +74,166 @@ class Budget(Struct, frozen=True, kw_only=True):
         check_fields(self, "Budget.")
 
 
-class Settings(Struct, frozen=True, kw_only=True):
-    """Everything about a run that can be chosen. Each field is a keyword of `Agent(...)` and of `agent.run(...)`."""
+class SettingGroup(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """Some settings that belong together, as one keyword of `Agent(...)` and of a run. What is not set in a group
+    stays as the preset or the agent has it."""
 
-    dialect: str = "auto"
-    """auto | auto:json (native, else json) | native | schema | json | direct | compact | brief | array | action |
-    code"""
-    probe: bool = False
-    """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
-    native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""
-    max_iterations: Count = 50
+    def changes(self) -> dict[str, Any]:
+        """The settings that were set, by name."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not NOT_SET}
+
+
+class RunLimits(SettingGroup, frozen=True, kw_only=True):
+    """How long a run may go on, what it may spend, and what happens then."""
+
+    max_iterations: int = NOT_SET
     """How often the model may think before it has to have answered."""
-    on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
+    on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = NOT_SET
     """What happens then: `force_answer` asks once more, without tools; `salvage` and `fallback` give what was found so
     far; `raise` raises `MaxIterationsError`."""
-    summarize_progress: bool = False
+    summarize_progress: bool = NOT_SET
     """With `on_limit="salvage"`: spend one more call on a summary of the progress."""
-    answer: Literal["direct", "synthesize", "complete"] = "direct"
-    """`direct`: the loop's last words are the answer. Otherwise it is written in a request of its own: `synthesize`
-    from the question and the results, `complete` as the next turn of the whole conversation."""
-    synthesis_chars: Count = 2_000
-    """How much of each tool result the synthesis reads."""
-    stream_thoughts: bool = False
-    """Stream what the model writes inside the loop."""
-    verbose: bool = False
-    """Log what the tools say, not only that they ran, to the agent's `logger`."""
-    markers: bool = False
-    """Put `<__final_answer__>` markers around the answer in the text view."""
-    max_parallel: Count | None = 5
+    budget: Budget | None = NOT_SET
+    """What the run may spend (below); reserved before it is spent."""
+    on_budget: Literal["raise", "force_answer"] = NOT_SET
+    """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
+    raise_errors: bool = NOT_SET
+    """Raise the model's last error out of the run instead of reporting it in the result."""
+
+
+class ModelSettings(SettingGroup, frozen=True, kw_only=True):
+    """How the model is asked, and what happens when a request or a reply fails."""
+
+    temperature: float | None = NOT_SET
+    """How freely the model chooses its words; None leaves it to the provider."""
+    max_tokens: int | None = NOT_SET
+    """The longest reply; None leaves it to the provider."""
+    seed: int | None = NOT_SET
+    """For models that can repeat themselves."""
+    dialect: str = NOT_SET
+    """auto | auto:json (native, else json) | native | schema | json | direct | compact | brief | array | action |
+    code"""
+    complete_name: str = NOT_SET
+    """The call that means "done" in the array dialect."""
+    probe: bool = NOT_SET
+    """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
+    native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""
+    retry: RetryPolicy = NOT_SET
+    """How often a failed model call is made again (below)."""
+    repair: RepairPolicy = NOT_SET
+    """What happens to replies that cannot be read and calls that fail (below)."""
+
+
+class ToolSettings(SettingGroup, frozen=True, kw_only=True):
+    """How tools are run, and which calls need approval."""
+
+    max_parallel: int | None = NOT_SET
     """How many calls of one reply run at the same time; None: all of them."""
-    one_tool_per_step: bool | Literal["text"] = False
+    one_tool_per_step: bool | Literal["text"] = NOT_SET
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
-    tool_timeout: Seconds | None = None
+    tool_timeout: float | None = NOT_SET
     """Overrides every tool's own time-out."""
-    imports: tuple[str, ...] | None = None
-    """The modules that code may import (preset `code`); None: all that the sandbox has."""
-    files: tuple[str, ...] = ()
-    """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
-    artifacts of the result."""
-    max_observation_chars: Count = 12_000
+    max_observation_chars: int = NOT_SET
     """How much of a tool's result the model is shown; the log keeps all of it."""
-    error_detail: Literal["class", "message", "full"] = "class"
+    error_detail: Literal["class", "message", "full"] = NOT_SET
     """What the model is told of an exception in a tool: its class, its message, too, or the traceback."""
-    unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    unknown_args: Literal["prune", "reject", "schema"] = NOT_SET
     """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
     the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
-    ask: tuple[str, ...] = ()
+    ask: Sequence[str] = NOT_SET
     """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
     plug-in, MCP, an agent inside this one): their names, or `all`. A
     tool that is shown under another name (a prefix) is found by its own, too."""
-    provenance: Literal["off", "ask", "deny"] = "off"
+    provenance: Literal["off", "ask", "deny"] = NOT_SET
     """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
-    repair: RepairPolicy = RepairPolicy()
-    """What happens to replies that cannot be read and calls that fail (below)."""
-    retry: RetryPolicy = RetryPolicy()
-    """How often a failed model call is made again (below)."""
-    raise_errors: bool = False
-    """Raise the model's last error out of the run instead of reporting it in the result."""
-    budget: Budget | None = None
-    """What the run may spend (below); reserved before it is spent."""
-    on_budget: Literal["raise", "force_answer"] = "raise"
-    """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
-    max_history_messages: Count | None = None
+    imports: Sequence[str] | None = NOT_SET
+    """The modules that code may import (preset `code`); None: all that the sandbox has."""
+    files: Sequence[str] = NOT_SET
+    """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
+    artifacts of the result."""
+
+
+class ContextSettings(SettingGroup, frozen=True, kw_only=True):
+    """What goes into a request: messages and tools."""
+
+    max_history_messages: int | None = NOT_SET
     """How many messages a request has at most; the oldest are left out."""
-    context_budget: Count | None = None
+    context_budget: int | None = NOT_SET
     """Tokens one request may have; the model's window (less the answer's share) when not given."""
-    selection_threshold: Amount | None = 12
+    selection_threshold: int | None = NOT_SET
     """Above this many tools, one call picks those to offer; None never does."""
-    selection_max: Count = 6
+    selection_max: int = NOT_SET
     """How many it may pick."""
+
+
+class AnswerSettings(SettingGroup, frozen=True, kw_only=True):
+    """How the answer is written, and what is shown and logged beside it."""
+
+    answer: Literal["direct", "synthesize", "complete"] = NOT_SET
+    """`direct`: the loop's last words are the answer. Otherwise it is written in a request of its own: `synthesize`
+    from the question and the results, `complete` as the next turn of the whole conversation."""
+    synthesis_chars: int = NOT_SET
+    """How much of each tool result the synthesis reads."""
+    stream_thoughts: bool = NOT_SET
+    """Stream what the model writes inside the loop."""
+    markers: bool = NOT_SET
+    """Put `<__final_answer__>` markers around the answer in the text view."""
+    verbose: bool = NOT_SET
+    """Log what the tools say, not only that they ran, to the agent's `logger`."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings of a run as one frozen value: the fields of all groups, which describe them."""
+
+    # RunLimits
+    max_iterations: Count = 50
+    on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
+    summarize_progress: bool = False
+    budget: Budget | None = None
+    on_budget: Literal["raise", "force_answer"] = "raise"
+    raise_errors: bool = False
+    # ModelSettings
     temperature: NotNegative | None = None
-    """How freely the model chooses its words; None leaves it to the provider."""
     max_tokens: Count | None = None
-    """The longest reply; None leaves it to the provider."""
     seed: Whole | None = None
-    """For models that can repeat themselves."""
+    dialect: str = "auto"
     complete_name: str = "__complete_task__"
-    """The call that means "done" in the array dialect."""
+    probe: bool = False
+    retry: RetryPolicy = RetryPolicy()
+    repair: RepairPolicy = RepairPolicy()
+    # ToolSettings
+    max_parallel: Count | None = 5
+    one_tool_per_step: bool | Literal["text"] = False
+    tool_timeout: Seconds | None = None
+    max_observation_chars: Count = 12_000
+    error_detail: Literal["class", "message", "full"] = "class"
+    unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    ask: tuple[str, ...] = ()
+    provenance: Literal["off", "ask", "deny"] = "off"
+    imports: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
+    # ContextSettings
+    max_history_messages: Count | None = None
+    context_budget: Count | None = None
+    selection_threshold: Amount | None = 12
+    selection_max: Count = 6
+    # AnswerSettings
+    answer: Literal["direct", "synthesize", "complete"] = "direct"
+    synthesis_chars: Count = 2_000
+    stream_thoughts: bool = False
+    markers: bool = False
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def with_changes(self, changes: dict[str, Any]) -> Settings:
-        """These settings with some replaced; an unknown name or a wrong value is a clear error."""
+    def with_changes(self, changes: Mapping[str, Any]) -> Settings:
+        """Replace some settings, given in groups or by their flat names; an unknown name or a wrong value is a clear
+        error."""
         if not changes:
             return self
+        changes = flat_settings(changes)
         import difflib
 
         for name in changes:
@@ -223,8 +299,35 @@ class Settings(Struct, frozen=True, kw_only=True):
         return _changed(self)
 
 
-_KEYWORDS = ("system", "instructions", "plugins", "skills", "output_type", "deps", "journal", "fallbacks", "prompts",
-             "preset", "name", "model", "tools", "history", "conversation")  # fmt: skip
+GROUPS: dict[str, type[SettingGroup]] = {
+    "limits": RunLimits,
+    "model_settings": ModelSettings,
+    "tool_settings": ToolSettings,
+    "context": ContextSettings,
+    "answering": AnswerSettings,
+}
+"""The groups, by the keyword that takes each."""
+
+
+def flat_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in `options` by their flat names: those inside groups, and those that were passed by themselves."""
+    flat = {name: value for name, value in options.items() if name not in GROUPS}
+    for keyword in GROUPS.keys() & options.keys():
+        group = options[keyword]
+        if group is None:
+            continue
+        if not isinstance(group, GROUPS[keyword]):
+            hint = "; for the objects that your tools use, write deps=..." if keyword == "context" else ""
+            raise ConfigError(f"{keyword} takes {GROUPS[keyword].__name__}(...), not {type(group).__name__}{hint}")
+        for name, value in group.changes().items():
+            if name in flat:
+                raise ConfigError(f"{name} was set twice: by itself, and in {keyword}=")
+            flat[name] = value
+    return flat
+
+
+_KEYWORDS = (*GROUPS, "system", "instructions", "plugins", "skills", "output_type", "deps", "journal", "fallbacks",
+             "prompts", "preset", "name", "model", "tools", "history", "conversation")  # fmt: skip
 """What is no setting, and may have been meant."""
 _CHECKED = "write output_type=... with a type that checks itself (pydantic), or a plug-in with before_finish"
 _ELSEWHERE = {
@@ -241,7 +344,6 @@ _ELSEWHERE = {
     "callbacks": "write plugins=[...] with an object that has the hooks, or watch the events of agent.stream(...)",
     "memory": "write plugins=[Memory()], from treadle.plugins; a conversation is Conversation(agent)",
     "checkpointer": "write journal='runs.db'",
-    "model_settings": "each is a keyword of its own: temperature=..., max_tokens=...",
     "stream": "use agent.stream(question), or agent.text(question) without await",
     "timeout": "write budget=Budget(seconds=...) for a run, tool_timeout=... for its tools",
     "max_turns": "write max_iterations=...",
@@ -252,7 +354,6 @@ _ELSEWHERE = {
     "handoffs": "write tools=[other.as_handoff()]",
     "mcp_servers": "write plugins=[McpTools(server)]",
     "toolsets": "write tools=[...]",
-    "context": "write deps=...",
     "session": "use Conversation(agent, id)",
     "llm": "the model is the first argument: Agent('provider:model', ...)",
 }

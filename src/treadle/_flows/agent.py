@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, overload
+
+from msgspec import Struct
 
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._engine.context import DepsT, RunContext, execution_of
@@ -20,7 +21,16 @@ from treadle._engine.loop.driver import Flow, Loop
 from treadle._engine.prompt_names import check_prompt_names
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run, new_run
-from treadle._engine.settings import Settings
+from treadle._engine.settings import (
+    GROUPS,
+    AnswerSettings,
+    ContextSettings,
+    ModelSettings,
+    RunLimits,
+    Settings,
+    ToolSettings,
+    flat_settings,
+)
 from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
 from treadle._flows import checks, presets
 from treadle._flows.agent_surfaces import Surfaces, all_ended
@@ -40,14 +50,39 @@ from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 
 if TYPE_CHECKING:
+    import logging
+
     from typing_extensions import TypeVar, Unpack
 
-    from treadle._engine.options import AgentOptions, RunOptions, SettingOptions
+    from treadle._engine.options import AgentOptions, FlatAgentOptions, RunOptions, SettingOptions
     from treadle._tools.skills.skill import Skill
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
 
 _NOT_GIVEN: Any = object()
+
+
+class AgentDetails(Struct, frozen=True, kw_only=True):
+    """What an agent is given by name beside the parameters of its signature and its settings; described in
+    `_engine.options`."""
+
+    instructions: Instructions = ""
+    skills: Iterable[str | PathLike[str] | Skill] = ()
+    deps_type: type[Any] | None = None
+    deps: Any = NO_DEPS
+    fallbacks: Iterable[str | Model] = ()
+    prompts: Mapping[str, str] | None = None
+    name: str = "agent"
+    description: str = ""
+    secrets: Iterable[str] = ()
+    logger: logging.Logger | None = None
+
+
+def _split_details(options: dict[str, Any]) -> tuple[AgentDetails, dict[str, Any]]:
+    """Separate the details of an agent from its settings."""
+    names = AgentDetails.__struct_fields__
+    details = {name: value for name, value in options.items() if name in names}
+    return AgentDetails(**details), {name: value for name, value in options.items() if name not in names}
 
 
 class Agent(Surfaces[OutputT_co, DepsT], Closing):
@@ -56,10 +91,10 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
     >>> agent = Agent("openai:gpt-5", tools=[search], system="You are a librarian.")
     >>> result = agent.run_sync("Who wrote Middlemarch?")
 
-    `Agent[City]` is one with `output_type=City`: its `result.output` is a `City`. `system` and `instructions` are
-    texts, or functions of the run (`RunContext`) that give one when it starts. `deps` is what tools, plug-ins and such
-    functions get of the program around them: here the value for runs that are given none. `async with Agent(...) as
-    agent:` closes at its end what the agent has opened.
+    `Agent[City]` is one with `output_type=City`: its `result.output` is a `City`. `system` is a text, or a function of
+    the run (`RunContext`) that gives one when it starts. Settings come in groups, `limits=RunLimits(max_iterations=5)`,
+    or by their flat names, `max_iterations=5`. `async with Agent(...) as agent:` closes at its end what the agent has
+    opened.
     """
 
     takes_client_tools = True
@@ -97,56 +132,54 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         model: str | Model,
         tools: Iterable[ToolLike] | None = _NOT_GIVEN,
         *,
-        preset: presets.PresetName | presets.Preset = "default",
         system: Instructions = "",
-        instructions: Instructions = "",
-        plugins: Iterable[Any] = (),
-        skills: Iterable[str | PathLike[str] | Skill] = (),
         output_type: Any = None,
-        deps_type: type[DepsT] | None = None,
-        deps: DepsT = NO_DEPS,
+        preset: presets.PresetName | presets.Preset = "default",
+        plugins: Iterable[Any] = (),
         journal: Journal | str | PathLike[str] | None = None,
-        fallbacks: Iterable[str | Model] = (),
-        prompts: Mapping[str, str] | None = None,
-        name: str = "agent",
-        description: str = "",
-        secrets: Iterable[str] = (),
-        logger: logging.Logger | None = None,
-        **settings: Unpack[SettingOptions],
+        limits: RunLimits | None = None,
+        model_settings: ModelSettings | None = None,
+        tool_settings: ToolSettings | None = None,
+        context: ContextSettings | None = None,
+        answering: AnswerSettings | None = None,
+        **options: Unpack[FlatAgentOptions[DepsT]],
     ) -> None:
-        plugins = [*checks.plugins_of(plugins), *checks.skills_of(skills)]
+        details, flat = _split_details(cast("dict[str, Any]", options))
+        groups = (limits, model_settings, tool_settings, context, answering)
+        plugins = [*checks.plugins_of(plugins), *checks.skills_of(details.skills)]
         if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
             tools = None
         if tools is _NOT_GIVEN:
             raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
-        fallbacks = checks.listed("fallbacks", fallbacks)
+        fallbacks = checks.listed("fallbacks", details.fallbacks)
         self.models: tuple[Model, ...] = (resolve_model(model), *map(resolve_model, fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
         refuse_names_given_twice(self.toolkit, plugins)
         self.preset = presets.get(preset)
-        self.chosen = cast("dict[str, Any]", settings)  # beside the preset: stays when that is another one
+        # What was chosen beside the preset stays when that is another one.
+        self.chosen = flat_settings({**flat, **dict(zip(GROUPS, groups, strict=True))})
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)
         checks.check_dialect(self.settings.dialect)
         checks.warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
         self.output_type = output_type
         if output_type is not None:
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
-        self.deps_type = deps_type
-        self.deps: Any = deps
-        checks.check_texts(system=system, instructions=instructions)
-        self.system, self.instructions = system, instructions
+        self.deps_type = details.deps_type
+        self.deps: Any = details.deps
+        checks.check_texts(system=system, instructions=details.instructions)
+        self.system, self.instructions = system, details.instructions
         self.plugins = tuple(plugins)
-        self.prompts = dict(prompts or {})
+        self.prompts = dict(details.prompts or {})
         check_prompt_names(self.prompts, plugins)
-        self.name, self.description = name, description
+        self.name, self.description = details.name, details.description
         self.journal = open_journal(journal) if isinstance(journal, (str, PathLike)) else journal
         checks.check_journal(self.journal)
         if self.journal is not journal:
             self._opened.append(self.journal)
-        self.logger = logger
-        self._secrets = tuple(checks.listed("secrets", secrets))
+        self.logger = details.logger
+        self._secrets = tuple(checks.listed("secrets", details.secrets))
         known_secrets.keep(self, "secret", self._secrets, shortest=4)
         self._active: set[Run[Any]] = set()
         self._paused: dict[str, list[Record]] = {}

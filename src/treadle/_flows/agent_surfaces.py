@@ -15,7 +15,7 @@ from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
-from treadle._engine.settings import Settings
+from treadle._engine.settings import GROUPS, Settings
 from treadle._engine.surfaces.answer_pieces import AnswerPieces
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._engine.surfaces.text_view import TextView
@@ -145,7 +145,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     ) -> Generator[str, None, str]:
         """A plain generator of text: thoughts, tool input and output, answer. Its return value is the answer."""
         settings = self.settings.with_changes(
-            {name: value for name, value in options.items() if name in Settings.__struct_fields__}
+            {name: value for name, value in options.items() if name in GROUPS or name in Settings.__struct_fields__}
         )
         view = TextView(markers=settings.markers if skip_special_tokens is None else not skip_special_tokens)
         pieces: queue.Queue[str | None] = queue.Queue()
