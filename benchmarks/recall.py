@@ -116,7 +116,7 @@ async def recall(model: Model, case: str, *, journal: Any = None, run_id: str = 
         run = agent.prepare(READ if late else f"{READ} Then tell me: {QUESTION}", run_id=run_id)
     reader.run = run
     result = await agent.launch(run)
-    window = [entry.message for entry in run.state.window]
+    window = [entry.message for entry in run.state.conversation.window]
     window = window[:-1] if isinstance(window[-1], AssistantMessage) else window
     spent = [result.metadata["components"].get(name, {"elapsed": 0.0, "calls": 0}) for name in ("compaction", "loop")]
     return {

@@ -183,7 +183,7 @@ def test_requests_extend_each_other_between_declared_breaks():
     )
     assert result.answer == "done"
     assert prefix_breaks(model.requests, run.records) == []
-    assert 1 <= len(run.state.breaks) <= 10
+    assert 1 <= len(run.state.conversation.breaks) <= 10
     assert "cached_share" in result.metadata
 
 

@@ -75,13 +75,15 @@ def test_every_run_ends_whole(
     again = fold(run.records)
     assert again.messages() == run.state.messages()
     assert again.usage == run.state.usage
-    assert [entry.message for entry in again.window] == [entry.message for entry in run.state.window]
+    assert [entry.message for entry in again.conversation.window] == [
+        entry.message for entry in run.state.conversation.window
+    ]
     # prefix: loop requests extend each other between declared breaks
     check_prefixes(model.requests, run)
 
 
 def check_prefixes(requests: list[Any], run: Run) -> None:
-    breaks = len(run.state.breaks)
+    breaks = len(run.state.conversation.breaks)
     broken = 0
     last: tuple[Message, ...] = ()
     for request in requests:

@@ -203,7 +203,7 @@ def test_pictures_and_files_can_be_sent_while_it_works():
         assert sent.content[1].data == PICTURE
         assert "a,b\n1,2" in sent.content[2].text
         records = await journal.load(run.id)
-        assert fold(records).window == run.state.window
+        assert fold(records).conversation.window == run.state.conversation.window
         assert replay(records).difference is None
 
     go(main())

@@ -177,7 +177,7 @@ def test_a_conversation_that_began_before_the_recording_has_its_history():
     state = fold(records)
     assert state.question == QUESTION["content"]
     assert len(state.started.history if state.started else ()) == 2
-    assert any(isinstance(message, ToolMessage) for message in state.transcript)
+    assert any(isinstance(message, ToolMessage) for message in state.conversation.transcript)
     assert replay(records).same
 
 

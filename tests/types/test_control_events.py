@@ -25,39 +25,39 @@ HELD = ev.ReplyConstrained("give_up_guard", True, ("echo",))
 def test_a_constraint_lasts_until_the_next_reply_and_no_display_ends_it():
     for between in ([], [ev.PhaseChanged("thinking hard")], [ev.ToolSelectionStarted(3)], [ev.Noted("x")]):
         state = state_of(HELD, *between, ev.ThinkStarted("loop", 1))
-        assert state.constraint == ReplyConstraint(True, frozenset({"echo"}))
+        assert state.constraints.next == ReplyConstraint(True, frozenset({"echo"}))
     state = state_of(HELD, reply(answer="done"))
-    assert state.constraint is UNCONSTRAINED
-    assert state.last_constraint.must_act
-    assert state.constrained_by == {"give_up_guard"}
+    assert state.constraints.next is UNCONSTRAINED
+    assert state.constraints.last.must_act
+    assert state.constraints.components == {"give_up_guard"}
 
 
 def test_an_advisers_reply_does_not_end_it():
     advice = ev.ThinkDone("observer", 1, AssistantMessage("fine"))
-    assert state_of(HELD, advice).constraint.must_act
+    assert state_of(HELD, advice).constraints.next.must_act
 
 
 def test_a_later_constraint_takes_the_place_of_the_earlier():
     state = state_of(HELD, ev.ReplyConstrained("loop_guard", barred=("add",)))
-    assert state.constraint == ReplyConstraint(False, frozenset({"add"}))
+    assert state.constraints.next == ReplyConstraint(False, frozenset({"add"}))
 
 
 def test_once_told_to_answer_a_run_stays_told():
     state = state_of(HELD, ev.AnswerOnly("in circles"), reply(ToolCall("c", "echo")), ev.PhaseChanged("x"))
-    assert state.answer_only == "in circles"
-    assert not state.constraint.must_act
+    assert state.constraints.answer_only == "in circles"
+    assert not state.constraints.next.must_act
 
 
 def test_a_retracted_message_leaves_the_window_and_is_no_compaction():
     state = state_of(reply(answer="a guess"), ev.MessageRetracted(1, "unsourced_value_guard", "no source"))
-    assert [entry.component for entry in state.window] == ["question"]
+    assert [entry.component for entry in state.conversation.window] == ["question"]
     assert len(state.messages()) == 2
-    assert state.counters.compactions == state.counters.trims == 0
-    assert state.breaks == [(2, "message retracted: no source")]
+    assert state.spending.counters.compactions == state.spending.counters.trims == 0
+    assert state.conversation.breaks == [(2, "message retracted: no source")]
 
 
 def test_the_question_cannot_be_retracted():
-    assert len(state_of(ev.MessageRetracted(0, "x")).window) == 1
+    assert len(state_of(ev.MessageRetracted(0, "x")).conversation.window) == 1
 
 
 def test_a_dag_run_knows_its_plan_its_steps_and_its_verdicts():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from treadle._types.provenance import MAX_SOURCES, Provenance, sources_of, words_of
 
@@ -16,10 +17,11 @@ def test_the_first_source_is_named_and_their_number_is_bounded():
 
 def test_an_always_counts_as_given_after_reading_only_if_it_was():
     provenance = Provenance()
-    provenance.allow_always("pay")
+    always = ev.Record("run", 1, 0.0, ev.Approved("c1", True, always=True, tool="pay"))
+    provenance.on_approved(always.event, always)
     assert provenance.always == set()
     provenance.read(["a"])
-    provenance.allow_always("pay")
+    provenance.on_approved(always.event, always)
     assert provenance.always == {"pay"}
     assert Provenance().always == set(), "no two runs share it"
 
@@ -41,7 +43,9 @@ def test_messages_say_what_was_read_before_them_and_who_spoke():
 
 def test_what_a_run_inside_another_is_asked_is_nobodys_word():
     provenance = Provenance()
-    provenance.start(("a.org",), (UserMessage("x"),), "pay eve", 1)
+    inside = ev.RunStarted("pay eve", history=(UserMessage("x"),), sources=("a.org",), depth=1)
+    provenance.on_run_started(inside, ev.Record("run", 0, 0.0, inside))
     assert (provenance.sources, provenance.words) == (["a.org"], [])
-    provenance.start((), (UserMessage("x"),), "pay eve", 0)
+    outermost = ev.RunStarted("pay eve", history=(UserMessage("x"),))
+    provenance.on_run_started(outermost, ev.Record("run", 0, 0.0, outermost))
     assert provenance.words == ["x", "pay eve"]

@@ -33,7 +33,7 @@ def done(call: ToolCall, content: Any = "ok", **more: Any) -> ev.ToolDone:
 
 
 def window(state: RunState) -> list[Message]:
-    return [entry.message for entry in state.window]
+    return [entry.message for entry in state.conversation.window]
 
 
 def shown(state: RunState) -> list[str]:
@@ -50,22 +50,22 @@ def shown(state: RunState) -> list[str]:
 def test_nothing_folds_to_a_run_that_has_not_begun():
     state = fold([])
     assert (state.seq, state.question, state.started, state.messages()) == (-1, "", None, [])
-    assert not state.answer_pending
-    assert state.pending_calls() == []
+    assert not state.answer.pending
+    assert state.calls.pending() == []
 
 
 def test_a_run_starts_with_its_history_and_then_the_question():
     history = (UserMessage("hi", kind="history"), AssistantMessage("hello"))
     state = state_of(ev.RunStarted("and now?", model="m", dialect="json", history=history), start=False)
     assert window(state) == [*history, UserMessage("and now?", pinned=True)]
-    assert [entry.component for entry in state.window] == ["history", "history", "question"]
+    assert [entry.component for entry in state.conversation.window] == ["history", "history", "question"]
     assert (state.question, state.model, state.dialect, state.created) == ("and now?", "m", "json", 100.0)
 
 
 def test_every_message_of_the_history_can_be_addressed():
     history = (UserMessage("a"), AssistantMessage("b"), UserMessage("c"))
     state = state_of(ev.RunStarted("q", history=history), ev.ContextCompacted(covers=(-3,)), start=False)
-    assert len({entry.seq for entry in state.window}) == len(state.window)
+    assert len({entry.seq for entry in state.conversation.window}) == len(state.conversation.window)
     assert shown(state) == ["user: a", "user: c", "user: q"]
 
 
@@ -91,41 +91,41 @@ def test_position_and_time_are_those_of_the_last_record():
 
 def test_a_reply_with_an_answer_proposes_it():
     state = state_of(reply(text="42", answer="42", iteration=3))
-    assert (state.candidate, state.answer_pending, state.iteration) == ("42", True, 3)
-    assert state.pending_calls() == []
+    assert (state.answer.candidate, state.answer.pending, state.iteration) == ("42", True, 3)
+    assert state.calls.pending() == []
 
 
 def test_a_reply_with_calls_opens_them_and_proposes_nothing():
     state = state_of(reply(ADD, ECHO, answer="too early", thought="first add"))
-    assert state.candidate is None
-    assert [call.call for call in state.pending_calls()] == [ADD, ECHO]
-    assert state.thought == "first add"
+    assert state.answer.candidate is None
+    assert [call.call for call in state.calls.pending()] == [ADD, ECHO]
+    assert state.turn.thought == "first add"
 
 
 def test_an_unreadable_reply_is_counted_until_one_can_be_read():
     state = state_of(reply(text="{", problem="no JSON"), reply(text="{{", problem="no JSON", answer="{{"))
-    assert (state.problem, state.parse_failures, state.candidate) == ("no JSON", 2, None)
+    assert (state.turn.problem, state.turn.parse_failures, state.answer.candidate) == ("no JSON", 2, None)
     state = state_of(reply(problem="no JSON"), reply(answer="fine"))
-    assert (state.problem, state.parse_failures) == ("", 0)
+    assert (state.turn.problem, state.turn.parse_failures) == ("", 0)
 
 
 def test_results_are_shown_when_all_calls_have_ended_in_the_order_of_the_calls():
     first = (reply(ADD, ECHO), ev.ToolStarted(ECHO, 1), ev.ToolStarted(ADD, 1), done(ECHO, "x"))
     state = state_of(*first)
-    assert [call.call for call in state.pending_calls()] == [ADD]
+    assert [call.call for call in state.calls.pending()] == [ADD]
     assert len(window(state)) == 2
-    assert not state.round_due
+    assert not state.calls.round_due
     state = state_of(*first, done(ADD, "3"))
     assert window(state)[2:] == [ToolMessage("c1", "add", "3"), ToolMessage("c2", "echo", "x")]
     assert [step.tool for step in state.steps] == ["add", "echo"]
-    assert state.open == {}
-    assert state.round_due
-    assert not state_of(*first, done(ADD, "3"), ev.ThinkStarted("loop", 2)).round_due
+    assert state.calls.open == {}
+    assert state.calls.round_due
+    assert not state_of(*first, done(ADD, "3"), ev.ThinkStarted("loop", 2)).calls.round_due
 
 
 def test_a_started_call_knows_what_may_be_done_about_it_after_a_crash():
     state = state_of(reply(ADD, ECHO), ev.ToolStarted(ECHO, 1, effect="pure"))
-    add, echo = state.pending_calls()
+    add, echo = state.calls.pending()
     assert (add.started, add.effect) == (False, "unsafe")
     assert (echo.started, echo.effect) == (True, "pure")
 
@@ -135,8 +135,8 @@ def test_a_second_result_of_the_same_call_and_one_of_an_unknown_call_change_noth
     again = state_of(
         reply(ADD, ECHO), done(ADD, "3", usage=Usage(cost=1.0)), done(ADD, "4"), ev.ToolDone("zz", "f", 1, "?")
     )
-    assert again.open["c1"].done == once.open["c1"].done
-    assert (again.usage, again.counters) == (once.usage, once.counters)
+    assert again.calls.open["c1"].done == once.calls.open["c1"].done
+    assert (again.usage, again.spending.counters) == (once.usage, once.spending.counters)
 
 
 def test_a_step_tells_what_was_called_why_and_what_came_of_it():
@@ -154,40 +154,44 @@ def test_calls_are_counted_as_made_failed_cut_and_executed():
     state = state_of(
         reply(ADD, ECHO), done(ADD, "refused", error="denied", executed=False), done(ECHO, "cut", full="the whole text")
     )
-    assert (state.counters.tool_calls, state.counters.failed_calls, state.counters.truncated_observations) == (2, 1, 1)
+    assert (
+        state.spending.counters.tool_calls,
+        state.spending.counters.failed_calls,
+        state.spending.counters.truncated_observations,
+    ) == (2, 1, 1)
     assert state.usage.tool_calls == 1
 
 
 def test_rounds_with_a_failed_call_are_counted_until_one_is_fine():
     bad = (reply(ADD), done(ADD, "no", error="boom"))
-    assert state_of(*bad, *bad).tool_failures == 2
-    assert state_of(*bad, *bad, reply(ADD), done(ADD)).tool_failures == 0
+    assert state_of(*bad, *bad).calls.tool_failures == 2
+    assert state_of(*bad, *bad, reply(ADD), done(ADD)).calls.tool_failures == 0
 
 
 def test_the_first_final_result_ends_the_run():
     state = state_of(reply(ADD, ECHO), done(ADD, "the end", final=True), done(ECHO, "later", final=True))
-    assert state.final_call is not None
-    assert (state.final_call.content, state.answer_pending) == ("the end", True)
+    assert state.answer.final_call is not None
+    assert (state.answer.final_call.content, state.answer.pending) == ("the end", True)
 
 
 def test_extras_wait_for_the_next_call_and_are_lost_with_it():
     one = (reply(ADD), ev.ToolStarted(ADD, 1), done(ADD, had_extras=True))
-    assert state_of(*one).extras_pending
-    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2)).extras_pending
-    assert not state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO)).extras_pending
-    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO, error="exception")).extras_pending
-    assert state_of(*one, reply(ECHO), done(ECHO, error="unknown_tool", executed=False)).extras_pending
-    assert not state_of(*one, reply(ECHO), done(ECHO, error="lost_extras")).extras_pending
+    assert state_of(*one).calls.extras_pending
+    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2)).calls.extras_pending
+    assert not state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO)).calls.extras_pending
+    assert state_of(*one, reply(ECHO), ev.ToolStarted(ECHO, 2), done(ECHO, error="exception")).calls.extras_pending
+    assert state_of(*one, reply(ECHO), done(ECHO, error="unknown_tool", executed=False)).calls.extras_pending
+    assert not state_of(*one, reply(ECHO), done(ECHO, error="lost_extras")).calls.extras_pending
 
 
 @pytest.mark.parametrize(("finish", "count"), [("length", 1), ("stop", 0)])
 def test_replies_that_were_cut_are_counted(finish: str, count: int):
-    assert state_of(reply(text="x", finish=finish)).counters.truncated_responses == count
+    assert state_of(reply(text="x", finish=finish)).spending.counters.truncated_responses == count
 
 
 def test_a_reply_says_whether_the_task_was_done_and_later_silence_does_not_unsay_it():
-    assert state_of(reply(answer="x", task_successful=False), reply(answer="y")).task_successful is False
-    assert state_of(reply(answer="x")).task_successful is None
+    assert state_of(reply(answer="x", task_successful=False), reply(answer="y")).answer.task_successful is False
+    assert state_of(reply(answer="x")).answer.task_successful is None
 
 
 # ---- messages that arrive
@@ -195,7 +199,7 @@ def test_a_reply_says_whether_the_task_was_done_and_later_silence_does_not_unsay
 
 def test_a_message_after_a_proposed_answer_takes_it_back():
     state = state_of(reply(answer="42", text="42"), ev.MessageAdded(UserMessage("sure?", kind="note"), "guard"))
-    assert state.candidate is None
+    assert state.answer.candidate is None
     assert shown(state) == ["user: q", "assistant: 42", "user: sure?"]
 
 
@@ -207,14 +211,14 @@ def test_a_message_while_calls_are_open_follows_their_results():
     )
     assert shown(state)[2:] == ["tool: 3", "user: hurry", "user: [USER INTERRUPT]\nand in euros?"]
     assert_paired(window(state))
-    assert state.waiting == []
+    assert state.conversation.waiting == []
 
 
 def test_an_interrupt_joins_what_was_said_and_is_never_read_twice():
     state = state_of(ev.Injected(("m1", "m2"), ("one", "two")))
     message = window(state)[-1]
     assert message == UserMessage("[USER INTERRUPT]\none\n\ntwo", kind="interrupt", pinned=True)
-    assert (state.read_ids, state.counters.interrupts) == ({"m1", "m2"}, 1)
+    assert (state.read_ids, state.spending.counters.interrupts) == ({"m1", "m2"}, 1)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +233,7 @@ def test_an_interrupt_joins_what_was_said_and_is_never_read_twice():
 )
 def test_an_interrupt_of_a_finished_answer_earns_another_iteration(before: tuple[Any, ...], extra: int):
     state = state_of(*before, ev.Injected(("m1",), ("wait",)))
-    assert (state.extra_iterations, state.answer_pending, state.problem) == (extra, False, "")
+    assert (state.turn.extra_iterations, state.answer.pending, state.turn.problem) == (extra, False, "")
 
 
 # ---- components beside the conversation
@@ -241,35 +245,35 @@ def test_advice_is_not_part_of_the_conversation():
     )
     state = state_of(advice, ev.ThinkFailed("observer", 1, 1, "busy", usage=Usage(requests=1)))
     assert shown(state) == ["user: q"]
-    assert state.replies == {("observer", "d"): [advice]}
-    spent = state.spent["observer"]
+    assert state.turn.replies == {("observer", "d"): [advice]}
+    spent = state.spending.components["observer"]
     assert (spent.calls, spent.usage.requests, spent.elapsed) == (1, 2, 2.0)
-    assert (state.usage.requests, state.counters.attempts_failed) == (2, 1)
+    assert (state.usage.requests, state.spending.counters.attempts_failed) == (2, 1)
 
 
 def test_advice_is_remembered_for_its_round_only():
     advice = ev.ThinkDone("observer", 1, AssistantMessage("fine"), digest="d")
-    assert state_of(advice, ev.ThinkStarted("loop", 1)).replies == {}
-    assert state_of(advice, reply(answer="x")).replies == {}
-    assert state_of(advice, ev.ThinkStarted("planner", 1)).replies != {}
+    assert state_of(advice, ev.ThinkStarted("loop", 1)).turn.replies == {}
+    assert state_of(advice, reply(answer="x")).turn.replies == {}
+    assert state_of(advice, ev.ThinkStarted("planner", 1)).turn.replies != {}
 
 
 @pytest.mark.parametrize("record", [ev.DagModeChosen("dag"), ev.DagPlanned(1, ()), ev.DagJudged(1)])
 def test_advice_that_a_plan_has_made_use_of_is_not_remembered(record: Any):
     advice = ev.ThinkDone("analyzer", 1, AssistantMessage("not yet"), digest="d")
-    assert state_of(advice, ev.DagPlanning(), ev.StepDone("a", "completed")).replies != {}
-    assert state_of(advice, record).replies == {}
+    assert state_of(advice, ev.DagPlanning(), ev.StepDone("a", "completed")).turn.replies != {}
+    assert state_of(advice, record).turn.replies == {}
 
 
 def test_a_conversation_call_that_has_not_ended_is_known():
-    assert state_of(ev.ThinkStarted("repair", 1)).thinking == "repair"
-    assert state_of(ev.ThinkStarted("planner", 1)).thinking == ""
-    assert state_of(ev.ThinkStarted("loop", 1), reply(answer="x")).thinking == ""
+    assert state_of(ev.ThinkStarted("repair", 1)).turn.thinking == "repair"
+    assert state_of(ev.ThinkStarted("planner", 1)).turn.thinking == ""
+    assert state_of(ev.ThinkStarted("loop", 1), reply(answer="x")).turn.thinking == ""
 
 
 def test_a_repair_is_part_of_the_conversation():
     state = state_of(ev.ThinkDone("repair", 2, AssistantMessage("42"), answer="42"))
-    assert (state.candidate, state.window[-1].component) == ("42", "repair")
+    assert (state.answer.candidate, state.conversation.window[-1].component) == ("42", "repair")
 
 
 # ---- constraints
@@ -278,27 +282,30 @@ def test_a_repair_is_part_of_the_conversation():
 def test_a_constraint_holds_for_one_reply():
     held = ev.ReplyConstrained("guard", must_act=True, barred=("pay",))
     state = state_of(held)
-    assert state.constraint == ReplyConstraint(True, frozenset({"pay"}))
+    assert state.constraints.next == ReplyConstraint(True, frozenset({"pay"}))
     state = state_of(held, reply(ADD))
-    assert (state.constraint, state.last_constraint) == (UNCONSTRAINED, ReplyConstraint(True, frozenset({"pay"})))
-    assert state_of(held, reply(ADD), done(ADD), reply(answer="x")).last_constraint == UNCONSTRAINED
+    assert (state.constraints.next, state.constraints.last) == (
+        UNCONSTRAINED,
+        ReplyConstraint(True, frozenset({"pay"})),
+    )
+    assert state_of(held, reply(ADD), done(ADD), reply(answer="x")).constraints.last == UNCONSTRAINED
 
 
 def test_neither_display_nor_advice_ends_a_constraint():
     advice = ev.ThinkDone("observer", 1, AssistantMessage("fine"))
     state = state_of(ev.ReplyConstrained("guard", must_act=True), ev.PhaseChanged("observing"), advice)
-    assert state.constraint.must_act
+    assert state.constraints.next.must_act
 
 
 def test_a_later_constraint_takes_the_place_of_an_earlier_one_and_both_are_remembered():
     state = state_of(ev.ReplyConstrained("one", must_act=True), ev.ReplyConstrained("two", barred=("pay",)))
-    assert state.constraint == ReplyConstraint(False, frozenset({"pay"}))
-    assert state.constrained_by == {"one", "two"}
+    assert state.constraints.next == ReplyConstraint(False, frozenset({"pay"}))
+    assert state.constraints.components == {"one", "two"}
 
 
 def test_who_has_to_answer_is_no_longer_held_to_act():
     state = state_of(ev.ReplyConstrained("guard", must_act=True), ev.AnswerOnly("the budget is used up"))
-    assert (state.answer_only, state.constraint) == ("the budget is used up", UNCONSTRAINED)
+    assert (state.constraints.answer_only, state.constraints.next) == ("the budget is used up", UNCONSTRAINED)
 
 
 # ---- what leaves the window
@@ -308,8 +315,8 @@ def test_a_retracted_message_leaves_the_window_and_stays_in_the_transcript():
     state = state_of(reply(text="42", answer="42"), ev.MessageRetracted(1, "guard", "no source"))
     assert shown(state) == ["user: q"]
     assert AssistantMessage("42") in state.messages()
-    assert state.breaks == [(2, "message retracted: no source")]
-    assert (state.counters.compactions, state.counters.trims) == (0, 0)
+    assert state.conversation.breaks == [(2, "message retracted: no source")]
+    assert (state.spending.counters.compactions, state.spending.counters.trims) == (0, 0)
 
 
 def test_the_question_cannot_be_retracted():
@@ -323,10 +330,10 @@ def two_rounds() -> tuple[Any, ...]:
 def test_a_summary_stands_where_the_first_covered_message_stood():
     state = state_of(*two_rounds(), ev.ContextCompacted(covers=(1, 2), summary="added: 3"))
     assert window(state)[:2] == [UserMessage("q", pinned=True), UserMessage("added: 3", kind="summary")]
-    assert [entry.seq for entry in state.window] == [0, 5, 3, 4]
+    assert [entry.seq for entry in state.conversation.window] == [0, 5, 3, 4]
     assert_paired(window(state))
     assert len(state.messages()) == 5
-    assert (state.counters.compactions, state.epoch) == (1, 1)
+    assert (state.spending.counters.compactions, state.conversation.epoch) == (1, 1)
 
 
 def test_the_question_is_never_covered():
@@ -349,9 +356,9 @@ def test_a_summary_can_be_covered_by_the_next_one():
 
 def test_dropping_without_a_summary_is_a_trim():
     state = state_of(*two_rounds(), ev.ContextCompacted(covers=(1, 2), reason="trim"))
-    assert (state.counters.trims, state.counters.compactions) == (1, 0)
+    assert (state.spending.counters.trims, state.spending.counters.compactions) == (1, 0)
     assert shown(state)[0] == "user: q"
-    assert state.breaks == [(5, "context trim")]
+    assert state.conversation.breaks == [(5, "context trim")]
 
 
 def test_single_messages_can_be_shortened_but_never_what_the_model_said():
@@ -376,12 +383,12 @@ def test_what_changes_the_prefix_is_declared():
         ev.DialectDemoted("json", "native", "no calls"),
     )
     assert (state.tools, state.model, state.dialect, state.profile.window) == (tools, "big", "json", 5)
-    assert [why for _, why in state.breaks] == [
+    assert [why for _, why in state.conversation.breaks] == [
         "tools changed: selected",
         "model switched to big",
         "dialect demoted to json",
     ]
-    assert state.epoch == 3
+    assert state.conversation.epoch == 3
 
 
 def test_a_switch_that_knows_nothing_of_the_new_model_keeps_the_old_facts():
@@ -410,7 +417,11 @@ def test_a_pause_lasts_until_it_is_resumed_or_the_run_ends():
 
 def test_the_latest_decision_about_a_call_counts():
     state = state_of(ev.Approved("c1", False), ev.Approved("c1", True, by="ann"), ev.Approved("c2", False))
-    assert (state.approvals["c1"].allow, state.approvals["c1"].by, state.approvals["c2"].allow) == (True, "ann", False)
+    assert (state.calls.approvals["c1"].allow, state.calls.approvals["c1"].by, state.calls.approvals["c2"].allow) == (
+        True,
+        "ann",
+        False,
+    )
 
 
 def test_notes_of_a_component_are_kept_in_order():
@@ -426,7 +437,7 @@ def test_the_latest_plan_counts_and_the_loop_is_known_to_have_started():
 
 
 def test_the_answer_that_was_given():
-    assert state_of(ev.AnswerStarted("loop"), ev.AnswerDone("42", "loop")).answered == ev.AnswerDone("42", "loop")
+    assert state_of(ev.AnswerStarted("loop"), ev.AnswerDone("42", "loop")).answer.done == ev.AnswerDone("42", "loop")
 
 
 def test_events_without_a_meaning_for_the_state_only_move_it_on():
@@ -434,7 +445,7 @@ def test_events_without_a_meaning_for_the_state_only_move_it_on():
         state_of(),
         state_of(ev.Observed(1, True, False), ev.Reflected(1, "well"), ev.ToolSelectionStarted(9)),
     )
-    assert (after.seq, after.window) == (3, before.window)
+    assert (after.seq, after.conversation.window) == (3, before.conversation.window)
 
 
 # ---- DAG runs
@@ -467,7 +478,7 @@ def test_steps_are_kept_by_their_work_and_their_cost_is_the_runs():
 
 def test_a_reply_and_its_results_are_one_group():
     state = state_of(reply(ADD, ECHO), done(ADD), done(ECHO), ev.MessageAdded(UserMessage("go on")))
-    assert [[entry.seq for entry in group] for group in groups(state.window)] == [[0], [1, 2, 3], [4]]
+    assert [[entry.seq for entry in group] for group in groups(state.conversation.window)] == [[0], [1, 2, 3], [4]]
 
 
 def test_a_result_at_the_very_start_is_a_group_of_its_own():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kit import assert_paired
 from strategies import values_of
 from treadle._types import events as ev
+from treadle._types import state_parts
 from treadle._types.messages import AssistantMessage, Message, ToolCall, UserMessage
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import groups
@@ -50,11 +51,11 @@ def log_of(script: list[tuple[str, int, Usage]]) -> list[ev.Record]:
 
 
 def _events(state: RunState, number: int, what: str, choice: int, usage: Usage) -> list[ev.Event]:
-    pending = state.pending_calls()
-    units = [unit for unit in groups(state.window) if unit[0].component != "question"]
-    unit = tuple(entry.seq for entry in units[choice % len(units)]) if units and not state.open else ()
+    pending = state.calls.pending()
+    units = [unit for unit in groups(state.conversation.window) if unit[0].component != "question"]
+    unit = tuple(entry.seq for entry in units[choice % len(units)]) if units and not state.calls.open else ()
     match what:
-        case "think" | "unreadable" if not state.open:
+        case "think" | "unreadable" if not state.calls.open:
             calls = tuple(ToolCall(f"c{number}.{index}", "f") for index in range(choice))
             text, problem = f"reply {number}", "no JSON" if what == "unreadable" else ""
             message = AssistantMessage(text, calls)
@@ -98,21 +99,21 @@ scripts = st.lists(actions, max_size=40)
 @given(scripts)
 def test_calls_and_results_stay_together_whatever_arrives_or_leaves(script: list[tuple[str, int, Usage]]):
     state = fold(log_of(script))
-    unanswered = len(state.open)
-    for messages in ([entry.message for entry in state.window], state.messages()):
+    unanswered = len(state.calls.open)
+    for messages in ([entry.message for entry in state.conversation.window], state.messages()):
         if unanswered:
             assert isinstance(messages[-1], AssistantMessage)
-            assert [call.id for call in messages[-1].calls] == list(state.open)
+            assert [call.id for call in messages[-1].calls] == list(state.calls.open)
             messages = messages[:-1]
         assert_paired(messages)
-    assert not state.waiting or state.open
+    assert not state.conversation.waiting or state.calls.open
 
 
 @settings(max_examples=75, deadline=None)
 @given(scripts)
 def test_the_question_is_always_in_the_window_once(script: list[tuple[str, int, Usage]]):
     state = fold(log_of(script))
-    assert [entry.message for entry in state.window if entry.component == "question"] == [
+    assert [entry.message for entry in state.conversation.window if entry.component == "question"] == [
         UserMessage("the question", pinned=True)
     ]
 
@@ -127,7 +128,7 @@ def test_the_transcript_only_grows_and_replies_stay_in_order(script: list[tuple[
         messages = state.messages()
         assert messages[: len(before)] == before
         before = messages
-        replies = [entry.seq for entry in state.window if isinstance(entry.message, AssistantMessage)]
+        replies = [entry.seq for entry in state.conversation.window if isinstance(entry.message, AssistantMessage)]
         assert replies == sorted(replies)
 
 
@@ -139,8 +140,8 @@ def test_every_token_is_counted_once(script: list[tuple[str, int, Usage]]):
     used = [getattr(record.event, "usage", Usage()) for record in records]
     assert state.usage.input_tokens == sum(usage.input_tokens for usage in used)
     assert state.usage.requests == sum(usage.requests for usage in used)
-    assert state.usage.tool_calls == state.counters.tool_calls
-    by_component = sum(one.usage.input_tokens for one in state.spent.values())
+    assert state.usage.tool_calls == state.spending.counters.tool_calls
+    by_component = sum(one.usage.input_tokens for one in state.spending.components.values())
     by_tools = sum(record.event.usage.input_tokens for record in records if isinstance(record.event, ev.ToolDone))
     assert by_component + by_tools == state.usage.input_tokens
 
@@ -151,13 +152,13 @@ def test_prefix_breaks_are_declared_exactly_where_something_left(script: list[tu
     state = RunState()
     window: list[Message] = []
     for record in log_of(script):
-        epoch = state.epoch
+        epoch = state.conversation.epoch
         state.apply(record)
-        now = [entry.message for entry in state.window]
-        if state.epoch == epoch:
+        now = [entry.message for entry in state.conversation.window]
+        if state.conversation.epoch == epoch:
             assert now[: len(window)] == window
         else:
-            assert state.breaks[-1][0] == record.seq
+            assert state.conversation.breaks[-1][0] == record.seq
         window = now
 
 
@@ -182,7 +183,9 @@ def test_no_log_breaks_the_fold(events: list[ev.Event]):
     assert facts(fold(records)) == facts(state)
 
 
-def facts(state: RunState) -> dict[str, Any]:
+def facts(state: object) -> dict[str, Any]:
     return {
-        name: msgspec.to_builtins(value) for name, value in vars(state).items() if name not in ("_names", "replies")
+        name: facts(value) if type(value).__module__ == state_parts.__name__ else msgspec.to_builtins(value)
+        for name, value in vars(state).items()
+        if name not in ("_names", "_handlers", "replies")
     }

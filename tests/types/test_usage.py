@@ -63,9 +63,18 @@ def records(*events: ev.Event) -> list[ev.Record]:
 
 def test_the_work_of_steps_adds_up_and_is_paid_for_once():
     state = fold(records(DONE, DONE))
-    assert (state.iteration, len(state.steps), state.counters.tool_calls, state.counters.compactions) == (4, 2, 2, 6)
+    assert (
+        state.iteration,
+        len(state.steps),
+        state.spending.counters.tool_calls,
+        state.spending.counters.compactions,
+    ) == (4, 2, 2, 6)
     assert state.usage == Usage(20, 10, requests=4)
-    assert (state.spent["loop"].calls, state.spent["loop"].usage.requests, state.spent["loop"].elapsed) == (4, 4, 3.0)
+    assert (
+        state.spending.components["loop"].calls,
+        state.spending.components["loop"].usage.requests,
+        state.spending.components["loop"].elapsed,
+    ) == (4, 4, 3.0)
     assert DONE.work is not None
     assert DONE.work.components["loop"].calls == 2, "a record is not changed by the fold"
 
@@ -81,7 +90,7 @@ def test_it_is_stored_and_read_again():
 
 def test_a_count_of_a_later_version_is_left_out():
     strange = ev.StepDone("a", "completed", work=Work(counters={"no_such_count": 1, "failed_calls": 2}))
-    assert fold(records(strange)).counters.failed_calls == 2
+    assert fold(records(strange)).spending.counters.failed_calls == 2
 
 
 def test_a_step_names_its_tool_as_events_do():

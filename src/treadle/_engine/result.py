@@ -164,7 +164,7 @@ def _recorded_error(finished: RunFinished) -> TreadleError:
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
-    counters = state.counters
+    counters = state.spending.counters
     usage = state.usage
     return {
         "rounds": state.iteration,
@@ -178,13 +178,13 @@ def metadata_of(state: RunState) -> dict[str, Any]:
         "attempts_failed": counters.attempts_failed,
         "components": {
             name: {"calls": spent.calls, "usage": spent.usage, "elapsed": spent.elapsed}
-            for name, spent in state.spent.items()
+            for name, spent in state.spending.components.items()
         },
         "reports": {name: note["report"] for name, notes in state.notes.items() for note in notes if "report" in note},
         "cached_share": usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0,
         "dialect": state.dialect,
         "model": state.model,
-        "breaks": [why for _, why in state.breaks],
+        "breaks": [why for _, why in state.conversation.breaks],
         "elapsed": state.updated - state.created,
     }
 
@@ -222,7 +222,7 @@ def result_of(
         output=output,
         stop_reason=reason,
         success=finished.success if finished else False,
-        task_successful=finished.task_successful if finished else state.task_successful,
+        task_successful=finished.task_successful if finished else state.answer.task_successful,
         messages=messages,
         steps=[with_exception(step, exceptions) for step in state.steps] if exceptions else list(state.steps),
         iterations=state.iteration,

@@ -140,7 +140,7 @@ async def child_of(
         child = await agent.load(child_id, parent=parent)
     child = child or agent.prepare(question, history=history, run_id=child_id, user=user, parent=parent)
     child.subscribe(execution_of(parent).log.forward, restored=False)  # those who watch the parent restore it
-    for call_id, decision in (*parent.state.approvals.items(), *parent.state.results.items()):
+    for call_id, decision in (*parent.state.calls.approvals.items(), *parent.state.calls.results.items()):
         if call_id.startswith(f"{child_id}:"):
             child.decide(msgspec.structs.replace(decision, call_id=call_id.removeprefix(f"{child_id}:")))
     return child

@@ -95,7 +95,7 @@ def _facts(state: RunState) -> dict[str, str]:
         "error": finished.error if finished else "",
         "iterations": str(state.iteration),
         "model calls": str(usage.requests),
-        "tool calls": str(state.counters.tool_calls),
+        "tool calls": str(state.spending.counters.tool_calls),
         "input tokens": str(usage.input_tokens),
         "output tokens": str(usage.output_tokens),
         "cached tokens": str(usage.cached_tokens),

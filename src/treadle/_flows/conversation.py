@@ -98,11 +98,11 @@ class Conversation(Generic[OutputT_co, DepsT]):
 
 def history_of(state: RunState) -> list[Message]:
     """A finished run as history: its last window without the engine's remarks, ending in the answer the user got."""
-    messages = [entry.message for entry in state.window]
+    messages = [entry.message for entry in state.conversation.window]
     messages = as_history(
         message for message in messages if not (isinstance(message, UserMessage) and message.kind == "note")
     )
-    finished, answered = state.finished, state.answered
+    finished, answered = state.finished, state.answer.done
     answer = finished.answer if finished is not None else ""
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:

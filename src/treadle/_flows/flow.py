@@ -103,15 +103,17 @@ async def run_child(
 
 def history_of_flow(run: Execution) -> list[Message]:
     """What was said before the question of the flow, as far as it has not been compacted."""
-    return as_history(entry.message for entry in run.state.window if entry.component in ("history", "summary"))
+    return as_history(
+        entry.message for entry in run.state.conversation.window if entry.component in ("history", "summary")
+    )
 
 
 def work_of(state: RunState, run_id: str) -> Work:
     """What a run has done, for the one it is a part of."""
-    counters: dict[str, int] = msgspec.to_builtins(state.counters)
+    counters: dict[str, int] = msgspec.to_builtins(state.spending.counters)
     return Work(
         state.iteration,
         tuple(msgspec.structs.replace(step, call_id=f"{run_id}:{step.call_id}") for step in state.steps),
         {name: count for name, count in counters.items() if count},
-        dict(state.spent),
+        dict(state.spending.components),
     )

@@ -79,7 +79,7 @@ def _breaks(records: Sequence[Record]) -> list[tuple[int, str]]:
     state = RunState()
     for record in records:
         state.apply(record)
-    return state.breaks
+    return state.conversation.breaks
 
 
 def _replies(records: Sequence[Record]) -> dict[int, ThinkDone]:

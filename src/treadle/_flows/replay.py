@@ -68,7 +68,9 @@ def renderings(records: Sequence[Record]) -> Iterator[Rendering]:
             if event.component in CONVERSATION:
                 if renderer is None or renderer.dialect.name != state.dialect or renderer.profile is not state.profile:
                     renderer = _renderer(state)
-                rendered = renderer.render(state, component=event.component, must_answer=bool(state.answer_only))
+                rendered = renderer.render(
+                    state, component=event.component, must_answer=bool(state.constraints.answer_only)
+                )
                 yield Rendering(
                     record, event, rendered.request, rendered.digest, rendered.parts, _origins(renderer.origins)
                 )
@@ -185,7 +187,7 @@ def _renderer(state: RunState) -> Renderer:
 
 
 def _advice(record: Record, event: ThinkStarted, state: RunState) -> Rendering:
-    by_seq = {entry.seq: entry for entry in state.window}
+    by_seq = {entry.seq: entry for entry in state.conversation.window}
     messages: list[Message] = []
     origins: list[tuple[tuple[int, ...], str]] = []
     for sent in event.messages:

@@ -109,7 +109,7 @@ class _Learner:
     def _written(self, decision: Decision, state: RunState) -> str | None:
         """The decision as the dialect writes it; None where the product does not let a model write it."""
         reply = self._dialect.write(decision)
-        format = self._renderer.encoding(state, must_answer=bool(state.answer_only)).format
+        format = self._renderer.encoding(state, must_answer=bool(state.constraints.answer_only)).format
         if format is None or format.schema is None:
             return reply
         return None if checker(format.schema).validate(msgspec.json.decode(reply)) else reply

@@ -73,7 +73,7 @@ class Conversation:
 
     @property
     def open_calls(self) -> list[str]:
-        return list(self.state.open)
+        return list(self.state.calls.open)
 
     def asked(self, prints: Sequence[str]) -> None:
         self.prints, self.sent = list(prints), len(prints)
@@ -98,10 +98,10 @@ class Conversation:
         if len(prints) <= self.sent and not self.open_calls:
             return 0
         answers = any(
-            isinstance(message, ToolMessage) and message.call_id in self.state.open for message in asked.messages
+            isinstance(message, ToolMessage) and message.call_id in self.state.calls.open for message in asked.messages
         )
         if common == len(self.prints) and len(prints) > common:
-            return 7 if answers or not self.state.open else 6
+            return 7 if answers or not self.state.calls.open else 6
         if common >= self.sent and len(prints) > self.sent:
             return 5
         if answers:
@@ -143,7 +143,7 @@ class Conversations:
     def parent_of(self, question: str) -> Conversation | None:
         """The conversation one of whose open calls asks this: an agent inside another one."""
         for one in sorted(self._all.values(), key=lambda one: -one.active):
-            for call in one.state.open.values():
+            for call in one.state.calls.open.values():
                 if _asks(call.call.args.values(), question):
                     return one
         return None
@@ -155,7 +155,7 @@ class Conversations:
 
     def opened(self, conversation: Conversation) -> None:
         """Its last reply has made calls."""
-        for call_id in conversation.state.open:
+        for call_id in conversation.state.calls.open:
             self._by_call[call_id] = [*self._by_call.get(call_id, ()), conversation][-50:]
 
     def remove(self, conversation: Conversation) -> None:

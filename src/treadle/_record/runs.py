@@ -156,7 +156,9 @@ class RunWriter:
         state = conversation.state
         if asked.previous:  # only what is new was sent
             prints = [*conversation.prints, *prints]
-            asked = msgspec.structs.replace(asked, messages=(*(e.message for e in state.window), *asked.messages))
+            asked = msgspec.structs.replace(
+                asked, messages=(*(e.message for e in state.conversation.window), *asked.messages)
+            )
         common = conversation.common(prints)
         events: list[Event] = [ChildSpent(child.run, child.state.usage) for child in conversation.children]
         if asked.model != state.model:
@@ -169,12 +171,16 @@ class RunWriter:
         events += paired
         system = asked.system if state.started is not None and asked.system != state.started.system else None
         system = None if asked.previous and not asked.system else system
-        whole_history = common == len(conversation.prints) and (not state.open or len(paired) == 2 * len(state.open))
+        whole_history = common == len(conversation.prints) and (
+            not state.calls.open or len(paired) == 2 * len(state.calls.open)
+        )
         if whole_history:
             if system is not None:
                 events.append(HistoryReplaced(len(conversation.prints), (), system, "the system prompt changed"))
                 if paired:  # the results are in the window before it
-                    events[-1] = msgspec.structs.replace(events[-1], kept=len(conversation.prints) + len(state.open))
+                    events[-1] = msgspec.structs.replace(
+                        events[-1], kept=len(conversation.prints) + len(state.calls.open)
+                    )
             events += [MessageAdded(message, "recorded") for message in rest]
         else:
             why = "a reply was rewritten" if common >= conversation.sent else "earlier messages were changed"
@@ -187,7 +193,7 @@ class RunWriter:
         self, conversation: Conversation, new: Sequence[Message], passed: Passed
     ) -> tuple[list[Event], list[Message]]:
         """The results of the calls that are open, and the messages that are none."""
-        waiting = {call.call.id: call.call for call in conversation.state.open.values()}
+        waiting = {call.call.id: call.call for call in conversation.state.calls.open.values()}
         events: list[Event] = []
         rest: list[Message] = []
         elapsed = max(0.0, passed.began - conversation.time)
@@ -264,7 +270,7 @@ class RunWriter:
             elapsed=passed.elapsed,
         )
         await self._store(conversation, ended, exchanged, done)
-        conversation.prints.append(fingerprint(state.window[-1].message))
+        conversation.prints.append(fingerprint(state.conversation.window[-1].message))
         self._open.opened(conversation)
 
     async def _end(self, conversation: Conversation) -> None:
@@ -321,7 +327,7 @@ class RunWriter:
             if state.started is None or state.finished is not None:
                 continue
             conversation.time = records[-1].time
-            conversation.prints = [fingerprint(entry.message) for entry in state.window]
+            conversation.prints = [fingerprint(entry.message) for entry in state.conversation.window]
             replied = isinstance(records[-1].event, ThinkDone)
             conversation.sent = len(conversation.prints) - replied
             conversation.failed = not replied
@@ -351,9 +357,9 @@ def _end_of(conversation: Conversation) -> RunFinished | None:
     state = conversation.state
     if conversation.failed:
         return RunFinished("error", success=False, error="the last request got no reply", error_type="ModelError")
-    if state.candidate is not None:
-        return RunFinished("answer", state.candidate)
-    calls = list(state.open.values())
+    if state.answer.candidate is not None:
+        return RunFinished("answer", state.answer.candidate)
+    calls = list(state.calls.open.values())
     if len(calls) == 1 and any(word in calls[0].call.name.lower() for word in _FINAL_WORDS):
         args = calls[0].call.args
         only = next(iter(args.values())) if len(args) == 1 else args

@@ -36,8 +36,8 @@ from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
 from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
 from treadle._types.profile import Profile
-from treadle._types.recorded.events import Exchanged as Exchanged
-from treadle._types.recorded.events import HistoryReplaced as HistoryReplaced
+from treadle._types.recorded_events import Exchanged as Exchanged
+from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact

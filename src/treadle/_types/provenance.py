@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from treadle._types.messages import AssistantMessage, Content, Message, ToolMessage, UserMessage, text_of
+from treadle._types import events as ev
+from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 
 MAX_SOURCES = 8
 """How many sources are remembered by name; one is enough to be careful."""
@@ -25,24 +26,39 @@ class Provenance(Struct, gc=False):
     always: set[str] = set()
     """Tools that a person allowed for the rest of the run after it had read something from outside."""
 
+    def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
+        self.read(event.sources)
+        if not event.depth:  # what a run inside another is asked was written by a model
+            self.words = [*words_of(event.history), text_of(event.question)]
+
+    def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
+        if event.source:
+            self.read((event.source,))
+
+    def on_tainted(self, event: ev.Tainted | ev.ProviderToolsUsed, record: ev.Record) -> None:
+        self.read(event.sources)
+
+    on_provider_tools_used = on_tainted
+
+    def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
+        self.words.extend(event.texts)
+
+    def on_approved(self, event: ev.Approved, record: ev.Record) -> None:
+        # An "always" from before anything was read is no answer to the question that comes after it.
+        if event.always and event.allow and event.tool and self.sources:
+            self.always.add(event.tool)
+
+    def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
+        self.always.clear()
+
     def read(self, sources: Iterable[str]) -> None:
         for source in sources:
             if source and source not in self.sources and len(self.sources) < MAX_SOURCES:
                 self.sources.append(source)
 
-    def start(self, sources: Iterable[str], history: Iterable[Message], question: Content, depth: int) -> None:
-        self.read(sources)
-        if not depth:  # what a run inside another is asked was written by a model
-            self.words = [*words_of(history), text_of(question)]
-
     def marked(self, message: AssistantMessage) -> AssistantMessage:
         """The reply, with what had been read before it was written."""
         return msgspec.structs.replace(message, source=self.first) if self.sources else message
-
-    def allow_always(self, tool: str) -> None:
-        """An "always" from before anything was read is no answer to the question that comes after it."""
-        if self.sources:
-            self.always.add(tool)
 
     @property
     def first(self) -> str:

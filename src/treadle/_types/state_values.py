@@ -63,6 +63,25 @@ class DagState(Struct, gc=False):
     judged: bool = False
     """Whether the current plan's round has its verdict already."""
 
+    def on_dag_mode_chosen(self, event: ev.DagModeChosen, record: ev.Record) -> None:
+        self.mode = event.mode
+
+    def on_dag_planning(self, event: ev.DagPlanning, record: ev.Record) -> None:
+        self.planning = True
+
+    def on_dag_planned(self, event: ev.DagPlanned, record: ev.Record) -> None:
+        self.plan, self.planning, self.judged = event, False, False
+
+    def on_dag_judged(self, event: ev.DagJudged, record: ev.Record) -> None:
+        self.verdicts.append(event)
+        self.judged = True
+
+    def on_step_started(self, event: ev.StepStarted, record: ev.Record) -> None:
+        self.runs[event.step] = event.run
+
+    def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
+        self.steps[event.key or event.step] = event
+
 
 def groups(window: Iterable[Entry]) -> Iterator[list[Entry]]:
     """The window as units that must stay together: a reply with calls and its results, or a single message."""

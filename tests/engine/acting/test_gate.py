@@ -522,7 +522,7 @@ def test_every_open_call_is_answered_when_a_run_stops():
         assert (first.error, first.executed) == ("unknown_outcome", True)
         assert (second.error, second.executed) == ("cancelled", False)
         assert "cancelled" in first.content
-        assert run.state.open == {}
+        assert run.state.calls.open == {}
         await close_calls(run, "cancelled")
         assert len(recorded(run, ev.ToolDone)) == 2
 

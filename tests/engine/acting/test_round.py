@@ -167,12 +167,12 @@ def test_objects_wait_for_a_call_that_uses_them(failing: ToolCall):
         await run.emit(ev.ThinkDone("loop", 2, AssistantMessage("", (failing,))))
         await run_tools(run)
         assert run.state.steps[-1].error
-        assert (run.extras, run.state.extras_pending) == ({"handle": [1, 2, 3]}, True)
+        assert (run.extras, run.state.calls.extras_pending) == ({"handle": [1, 2, 3]}, True)
         resumed = execution(tools=[make, query], records=run.log.records)
         await run.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
         await run_tools(run)
         assert run.state.steps[-1].observation == "x: [1, 2, 3]"
-        assert (run.extras, run.state.extras_pending) == ({}, False)
+        assert (run.extras, run.state.calls.extras_pending) == ({}, False)
         # In another process they are gone, and the call is told so, whatever failed in between.
         await resumed.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
         await run_tools(resumed)
@@ -220,7 +220,7 @@ def test_tools_that_wait_for_a_person_let_the_others_finish_and_pause_together()
             await run_tools(run)
         assert [call.id for call in caught.value.calls] == ["inner", "inner"]
         assert [event.call_id for event in recorded(run, ev.ToolDone)] == ["c1"]
-        assert len(run.state.pending_calls()) == 2
+        assert len(run.state.calls.pending()) == 2
 
     go(main())
 

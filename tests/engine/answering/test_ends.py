@@ -238,7 +238,7 @@ def test_out_of_budget_every_call_is_answered_first():
             ScriptedModel(["in short: 3"]), [add], calls=[ADD], on_budget="force_answer", budget=Budget(requests=9)
         )
         await out_of_budget(run, error)
-        assert run.state.open == {}
+        assert run.state.calls.open == {}
         assert (finished(run).answer, finished(run).stop_reason) == ("in short: 3", "budget")
         assert error.metadata["dialect"] == "native"
         raising = await ready(ScriptedModel([]), [add], calls=[ADD], budget=Budget(requests=9))

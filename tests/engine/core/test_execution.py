@@ -92,7 +92,7 @@ def test_advice_of_the_current_round_is_there_after_a_restart():
     run = execution(records=[ev.Record("run", 0, 0.0, ev.RunStarted("q")), ev.Record("run", 1, 0.0, advice)])
     assert run.recovered == {("observer", "d"): [advice]}
     run.recovered[("observer", "d")].clear()
-    assert run.state.replies == {("observer", "d"): [advice]}
+    assert run.state.turn.replies == {("observer", "d"): [advice]}
 
 
 def test_tokens_are_counted_where_somebody_wants_to_know():
@@ -129,7 +129,7 @@ def test_somebody_who_keeps_talking_does_not_keep_the_run_from_ending():
             run.inbox.send("and another thing")
             if not await run.drain():
                 break
-        assert run.state.extra_iterations == MAX_EXTRA_ITERATIONS
+        assert run.state.turn.extra_iterations == MAX_EXTRA_ITERATIONS
         assert len(run.inbox.drain()) == 1
 
     go(main())

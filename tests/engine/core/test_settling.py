@@ -60,7 +60,7 @@ def test_a_childs_spending_is_counted_whatever_way_it_ends(child: Any, timeout: 
         run = boss(child().as_tool(timeout=timeout), budget=Budget(tokens=100_000)).start("q")
         result = await run
         assert result.answer == "done"
-        own = sum(spent.usage.total_tokens for spent in run.state.spent.values())
+        own = sum(spent.usage.total_tokens for spent in run.state.spending.components.values())
         assert result.usage.total_tokens == own + COSTLY.total_tokens
         assert execution_of(run.context).budget.spent.total_tokens == result.usage.total_tokens
         (settled,) = [r.event for r in run.records if isinstance(r.event, ev.ChildSpent)]
@@ -96,7 +96,7 @@ def test_the_spending_of_a_child_that_waits_for_a_person_is_counted_once():
         assert paused.usage.total_tokens > COSTLY.total_tokens
         result = await agent.resume(paused.run_id, approve=True)
         assert result.answer == "done"
-        own = fold(await journal.load(result.run_id)).spent.values()
+        own = fold(await journal.load(result.run_id)).spending.components.values()
         assert result.usage.total_tokens == 2 * COSTLY.total_tokens + sum(spent.usage.total_tokens for spent in own)
 
     go(main())
@@ -214,8 +214,12 @@ def test_the_steps_of_a_plan_that_time_out_or_fail_are_counted_once():
         plan = Plan((DagStep("a", "good task"), DagStep("b", "bad task")))
         run = agent.launch(agent.prepare("q", plan=plan))
         result = await run
-        assert run.state.spent["loop"].usage.total_tokens == 2 * COSTLY.total_tokens, "the components of steps count"
-        assert result.usage.total_tokens == sum(spent.usage.total_tokens for spent in run.state.spent.values())
+        assert run.state.spending.components["loop"].usage.total_tokens == 2 * COSTLY.total_tokens, (
+            "the components of steps count"
+        )
+        assert result.usage.total_tokens == sum(
+            spent.usage.total_tokens for spent in run.state.spending.components.values()
+        )
         assert result.metadata["dag"]["steps"]["a"]["usage"]["input_tokens"] == 1_000
 
     go(main())

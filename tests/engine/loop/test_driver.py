@@ -149,7 +149,7 @@ def test_a_resumed_run_says_so_and_reads_what_was_left_for_it():
         again = execution(journal=journal, records=await journal.load("run"))
         await drive(again, Work(answer))
         assert recorded(again, ev.Resumed) == [ev.Resumed("paused")]
-        assert again.state.approvals["c1"].by == "ann"
+        assert again.state.calls.approvals["c1"].by == "ann"
         assert recorded(again, ev.Injected)[0].texts == ("hurry",)
 
     go(main())
@@ -386,7 +386,7 @@ def test_an_abandoned_run_is_left_as_a_crash_would_leave_it():
         await asyncio.sleep(1)
         await run.abandon()
         assert run.state.finished is None
-        assert len(run.state.pending_calls()) == 1
+        assert len(run.state.calls.pending()) == 1
         await journal.claim("run", "another driver")
 
     go_virtual(main())

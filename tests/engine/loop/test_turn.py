@@ -80,7 +80,7 @@ def test_otherwise_the_model_is_asked():
     async def main() -> None:
         run = await ready(ScriptedModel([[call("add", a=1, b=2)]]), [add])
         await turn(run)
-        assert [open_call.call.name for open_call in run.state.pending_calls()] == ["add"]
+        assert [open_call.call.name for open_call in run.state.calls.pending()] == ["add"]
         assert run.state.iteration == 1
 
     go(main())
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_decides_nothing():
 )
 def test_who_has_to_answer_may_not_call(text: str, answer: str | None, problem: str):
     run = execution(tools=[add])
-    run.state.answer_only = "the budget is used up"
+    run.state.constraints.answer_only = "the budget is used up"
     found = read(run, Reply(text, calls=(RawCall("c", "add", "{}"),)), 1)
     assert (found.calls, found.answer, found.problem) == ((), answer, problem)
 
@@ -174,7 +174,7 @@ def test_an_unreadable_reply_is_sent_back():
         await turn(run)
         added = last(run)
         assert (added.component, added.message.kind) == ("repair", "reformat")
-        assert run.state.problem == ""
+        assert run.state.turn.problem == ""
 
     go(main())
 
@@ -213,7 +213,7 @@ def test_a_repair_counts_as_an_iteration_unless_the_policy_says_otherwise():
         free = await ready(ScriptedModel([readable], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
         await free.emit(*unreadable(1))
         await turn(free)
-        assert (free.state.candidate, free.state.iteration) == ("fine", 1)
+        assert (free.state.answer.candidate, free.state.iteration) == ("fine", 1)
 
     go(main())
 

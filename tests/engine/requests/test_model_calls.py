@@ -338,7 +338,7 @@ def test_a_budget_that_forces_an_answer_keeps_its_share():
 def test_advice_is_recorded_with_what_was_sent():
     async def main() -> None:
         run = await started(ScriptedModel(["fine"]), temperature=0.7, max_tokens=99)
-        own = run.state.window[0].message
+        own = run.state.conversation.window[0].message
         other = UserMessage("is it going well?")
         reply = await ask(run, "observer", [own, other], max_tokens=5)
         begun, done = recorded(run, ev.ThinkStarted, ev.ThinkDone)

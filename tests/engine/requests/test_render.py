@@ -198,7 +198,7 @@ def test_rendering_step_by_step_gives_what_rendering_from_scratch_gives(
         records += [ev.Record("run", len(records) + n, 0.0, event) for n, event in enumerate(new)]
     for record, look in zip(records, looks, strict=False):
         state.apply(record)
-        if look and not state.open:
+        if look and not state.calls.open:
             growing.render(state)
     again, once = growing.render(state), renderer(dialect).render(fold(records[: len(looks)]))
     assert list(again.request.messages) == list(once.request.messages)

@@ -130,7 +130,7 @@ def test_an_end_that_was_not_told_before_the_crash_is_told_after_it():
 
         first = made().start("q", run_id="r")
         await until(lambda: any(isinstance(r.event, ev.ChildSpent) for r in first.records))
-        await until(lambda: any(call.call.name == "hang" and call.started for call in first.state.open.values()))
+        await until(lambda: any(call.call.name == "hang" and call.started for call in first.state.calls.open.values()))
         await first.abandon()
         ended.set()
         again = Agent(ScriptedModel(["Told."]), [hang], plugins=[BackgroundAgents(scout(gate))], journal=journal)
@@ -162,7 +162,7 @@ def test_whatever_agents_and_calls_are_named_an_end_is_told_once(name: str, call
         start = {**call(f"start_{name}".replace(" ", "_").replace("!", "_"), task="look"), "id": call_id}
         script = [[start, call("hang")]] if together else [start, "Early.", call("hang")]
         first = made(*script).start("q", run_id="r")
-        await until(lambda: any(one.call.name == "hang" and one.started for one in first.state.open.values()))
+        await until(lambda: any(one.call.name == "hang" and one.started for one in first.state.calls.open.values()))
         assert len(told(first.records)) == (not together)
         await first.abandon()
         killed.set()

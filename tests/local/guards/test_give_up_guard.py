@@ -97,7 +97,7 @@ def test_a_resumed_run_is_still_held_to_it():
         handle = agent.start("q")
         await handle
         states = [fold(handle.records[:end]) for end in range(len(handle.records) + 1)]
-        return [state.constraint.must_act for state in states], [
+        return [state.constraints.next.must_act for state in states], [
             type(record.event).__name__ for record in handle.records
         ]
 

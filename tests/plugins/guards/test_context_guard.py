@@ -120,7 +120,7 @@ def test_large_steps_keep_the_prefix_for_many_rounds():
         return await run
 
     go(main())
-    assert len(run.state.breaks) <= 100 / 8
+    assert len(run.state.conversation.breaks) <= 100 / 8
     assert count(model.requests[-1]) < 4_000
 
 

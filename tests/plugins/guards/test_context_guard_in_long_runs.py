@@ -80,7 +80,9 @@ def test_500_steps_in_a_window_of_16k():
     assert 5 <= compactions <= 500 / 8, "in large steps, not every round"
     assert prefix_breaks(model.requests, held[0].records) == []
     again = fold(held[0].records)
-    assert [entry.message for entry in again.window] == [entry.message for entry in held[0].state.window]
+    assert [entry.message for entry in again.conversation.window] == [
+        entry.message for entry in held[0].state.conversation.window
+    ]
     # From 100 on the window is full; each hundred has its share of compactions.
     first, last = calls_before[200] - calls_before[100], calls_before[500] - calls_before[400]
     assert last <= 1.2 * first, f"function calls in steps 100 to 200 and 400 to 500: {first}, {last}"
@@ -197,7 +199,9 @@ def test_random_operations_keep_every_invariant(
         assert found == sorted(found)
     assert prefix_breaks(model.requests, held[0].records) == []
     again = fold(held[0].records)
-    assert [entry.message for entry in again.window] == [entry.message for entry in held[0].state.window]
+    assert [entry.message for entry in again.conversation.window] == [
+        entry.message for entry in held[0].state.conversation.window
+    ]
 
 
 def test_a_model_that_reports_nothing_is_estimated():

@@ -50,7 +50,7 @@ def test_the_whole_text_can_be_read_page_by_page(dialect: str):
     assert "".join(pages) == BOOK
     assert all(len(step.observation) <= 5_000 for step in result.steps)
     assert result.metadata["truncated_observations"] == 1, "pages are not cut again"
-    assert [why for _, why in run.state.breaks] == ["tools changed: a result was cut"]
+    assert [why for _, why in run.state.conversation.breaks] == ["tools changed: a result was cut"]
     assert prefix_breaks(model.requests, run.records) == []
 
 

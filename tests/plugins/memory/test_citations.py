@@ -57,7 +57,7 @@ def test_inline_over_the_retrieval_tool(dialect: str, tmp_path: Path):
     assert (cited[0]["document"], cited[0]["position"], cited[0]["tool"]) == ("oslo.txt", 0, "retrieval")
     assert KnowledgeBase(tmp_path / "base.db").chunk(cited[0]["chunk"]).text == "Oslo is the capital of Norway."
     assert result.metadata["reports"]["citations"]["removed"] == ["4711"]
-    assert run.state.answered.text == result.answer
+    assert run.state.answer.done.text == result.answer
 
 
 def test_without_passages_nothing_is_said_about_citations():

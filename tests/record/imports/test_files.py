@@ -195,7 +195,7 @@ def test_an_exported_run_is_still_imported():
 def test_secrets_in_a_dump_are_not_stored():
     key = "sk-" + "a1b2c3d4" * 5
     (state,) = go(states([{"role": "user", "content": f"my key is {key}"}, {"role": "assistant", "content": "ok"}]))
-    assert key not in str(state.transcript)
+    assert key not in str(state.conversation.transcript)
 
 
 @pytest.mark.parametrize(

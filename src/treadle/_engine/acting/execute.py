@@ -97,11 +97,11 @@ async def admit(
 def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutcome:
     """A call of a tool without a body: let through once whoever called has given its result. Wrong arguments are the
     model's to correct; nobody out there is bothered with them."""
-    if call.id in run.state.results:
+    if call.id in run.state.calls.results:
         return Admitted(call, tool)
     if (wrong := wrong_arguments(tool, call, run.limits, _NO_EXTRAS)) is not None:
         return wrong
-    decision = run.state.approvals.get(call.id)
+    decision = run.state.calls.approvals.get(call.id)
     if decision is not None and not decision.allow:
         return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
     raise Pause(f"result of {call.name}", (msgspec.structs.replace(call, external=True),))
@@ -128,7 +128,7 @@ async def _approved(
     run: Execution, call: ToolCall, tool: Tool, why: str, extras: Mapping[str, Any]
 ) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
-    decision = run.state.approvals.get(call.id)
+    decision = run.state.calls.approvals.get(call.id)
     if decision is None and allowed_for_run(run, call, why):
         return call
     if decision is None:
@@ -162,7 +162,7 @@ def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
     """Whether a person has allowed every call of this tool, in this run or one around it. What was allowed before
     anything was read from outside does not hold for what comes of it (`why`)."""
     states = (around.state for around in run.around())
-    return any(call.name in (state.provenance.always if why else state.always_allowed) for state in states)
+    return any(call.name in (state.provenance.always if why else state.calls.always_allowed) for state in states)
 
 
 async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
@@ -225,7 +225,7 @@ async def execute_call(
             content = await prepared_result(outcome.content, run.blueprint.models)
             outcome = msgspec.structs.replace(outcome, content=content)
     # The record of a round's last result may wait for the request that follows it.
-    last = call.id in run.state.open and (len(run.state.open) == 1 or len(run.state.pending_calls()) == 1)
+    last = call.id in run.state.calls.open and (len(run.state.calls.open) == 1 or len(run.state.calls.pending()) == 1)
     await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
     return outcome
 
@@ -260,7 +260,7 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
     await run.emit(ToolStarted(call, iteration, context.idempotency_key, effect))
     early = run.early.take(call) if not extras and not external else None
     if tool is not None and external:
-        outcome = outcome_of_answer(tool, run.state.results[call.id], run.limits)
+        outcome = outcome_of_answer(tool, run.state.calls.results[call.id], run.limits)
     elif early is not None:
         outcome = await early
     else:
@@ -336,7 +336,7 @@ async def close_calls(run: Execution, why: str) -> None:
     """Answer every open call of a run that stops, so that its log stays a whole conversation."""
     number = run.state.iteration
     unknown = f"The call was under way when the run stopped ({why}); its outcome is unknown."
-    for open_call in run.state.pending_calls():
+    for open_call in run.state.calls.pending():
         call = open_call.call
         if not open_call.started:
             text = f"Not run: the run stopped ({why})."

@@ -47,11 +47,11 @@ async def run_tools(run: Execution) -> None:
 
 async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
     """A verdict for each waiting call; `Pause` names every call that waits for a person."""
-    lost_extras = run.state.extras_pending and not extras
-    indices = {call_id: index for index, call_id in enumerate(run.state.open)}
+    lost_extras = run.state.calls.extras_pending and not extras
+    indices = {call_id: index for index, call_id in enumerate(run.state.calls.open)}
     judged: list[Judged] = []
     pauses: list[Pause] = []
-    for open_call in run.state.pending_calls():
+    for open_call in run.state.calls.pending():
         refusal = _refusal(run, open_call, indices[open_call.call.id], lost_extras)
         try:
             judged.append((open_call, refusal or await admit(run, open_call.call, extras=extras)))

@@ -106,7 +106,7 @@ def known(run: Execution) -> list[Message]:
 def leaves_words(run: Execution) -> bool:
     """Whether the loop has decided that no tool is needed, and left the words of the answer to a request of its own: no
     other proposed answer is empty."""
-    return run.state.candidate == "" and run.settings.answer == "direct"
+    return run.state.answer.candidate == "" and run.settings.answer == "direct"
 
 
 def own_words_messages(run: Execution) -> list[Message]:
@@ -114,7 +114,7 @@ def own_words_messages(run: Execution) -> list[Message]:
     state = run.state
     given = state.started.system if state.started is not None else ""
     messages: list[Message] = [SystemMessage(given or run.prompts.get("own_words", OWN_WORDS))]
-    for entry in state.window:
+    for entry in state.conversation.window:
         match entry.message:
             case UserMessage(kind="question" | "history" | "interrupt" | "summary"):
                 messages.append(entry.message)
@@ -141,7 +141,7 @@ async def write_answer(run: Execution, brief: str) -> tuple[str, str]:
         prompt = run.prompts.get("synthesis", SYNTHESIS)
         messages = synthesis_messages(
             prompt, state.question, state.steps, brief, settings.synthesis_chars, trace_chars(run), run.findings(run),
-            system=state.started.system if state.started is not None else "", transcript=state.transcript,
+            system=state.started.system if state.started is not None else "", transcript=state.conversation.transcript,
         )  # fmt: skip
     else:
         source = "complete"

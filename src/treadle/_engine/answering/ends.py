@@ -31,7 +31,7 @@ logger = get_logger()
 
 async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
     """An answer is proposed. Plug-ins may send the loop on; a message that arrived meanwhile does."""
-    may_go_on = run.state.iteration < run.settings.max_iterations + run.state.extra_iterations
+    may_go_on = run.state.iteration < run.settings.max_iterations + run.state.turn.extra_iterations
     for hook in run.hooks.before_finish:
         try:
             verdict = await hook(run.context, answer)
@@ -49,7 +49,7 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
-    stopped = run.state.answer_only
+    stopped = run.state.constraints.answer_only
     if reason == "answer":
         answer, reason = answer.strip(), "stuck" if stopped else reason
     if await (run.drain(at_once=True) if _takes_time(run) else run.last_drain()):
@@ -92,8 +92,8 @@ async def finish(
             run.answer.typed(plain)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
-    if state.answered is not None:
-        answer = state.answered.text
+    if state.answer.done is not None:
+        answer = state.answer.done.text
     elif reason == "answer" and success and _second_phase(run) and not written:
         answer, source = await write_answer(run, brief)
     elif reason not in ("error", "empty"):
@@ -103,14 +103,14 @@ async def finish(
             return
         if run.life.stopping:  # a stop that came meanwhile is not overtaken by the answer
             await run.life.check()
-    if state.answered is None:
+    if state.answer.done is None:
         if source in ("loop", "tool", "error"):
             await run.emit(AnswerStarted(source))
         run.answer.settle(answer, source)
         await run.emit(AnswerDone(answer, source))
     if reason == "answer" and not answer.strip():  # the second phase, or a plug-in, left nothing of it
         reason, success, error = "empty", False, error or _nothing_said(run)
-    task_successful = state.task_successful
+    task_successful = state.answer.task_successful
     finished = RunFinished(
         reason, answer, brief if brief != answer else "", success and task_successful is not False,
         str(error or "")[:2000], type(error).__name__ if error else "", task_successful, plain,
@@ -137,7 +137,7 @@ async def end(run: Execution, finished: RunFinished) -> None:
 
 
 def _nothing_said(run: Execution) -> ModelError:
-    empty = max(1, run.state.parse_failures)
+    empty = max(1, run.state.turn.parse_failures)
     replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
     return BadReplyError(f"the model {run.state.model} gave no answer: {replies} empty")
 

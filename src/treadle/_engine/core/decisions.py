@@ -40,9 +40,9 @@ def waiting_calls(state: RunState) -> tuple[ToolCall, ...]:
 
 
 def _settled(state: RunState, call: ToolCall) -> bool:
-    decision = state.approvals.get(call.id)
+    decision = state.calls.approvals.get(call.id)
     if call.external:  # it may have been allowed before, and waits all the same
-        return call.id in state.results or (decision is not None and not decision.allow)
+        return call.id in state.calls.results or (decision is not None and not decision.allow)
     return decision is not None
 
 

@@ -141,7 +141,7 @@ class Execution:
         """Python objects the last tool left for the next call."""
         self.used_call_ids = {
             call.id
-            for message in self.state.transcript
+            for message in self.state.conversation.transcript
             if isinstance(message, AssistantMessage)
             for call in message.calls
         }
@@ -153,7 +153,7 @@ class Execution:
         self.findings: Callable[[Execution], str] = _nothing
         """What runs inside this one have found, for the model that writes its answer; set by the driver."""
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
-            key: list(replies) for key, replies in self.state.replies.items()
+            key: list(replies) for key, replies in self.state.turn.replies.items()
         }
         """Advisers' replies that a process before this one got in the current round."""
         self._caches: dict[str, WireCache] = {}
@@ -269,7 +269,7 @@ class Execution:
         await self.inbox.fetch(at_once=at_once)
         if self.inbox.cancelled and not self.life.stopping:
             self.life.stop("cancelled")
-        if self.state.answer_pending and self.state.extra_iterations >= MAX_EXTRA_ITERATIONS:
+        if self.state.answer.pending and self.state.turn.extra_iterations >= MAX_EXTRA_ITERATIONS:
             return False  # somebody keeps talking: what is left unread is reported with the result
         items = self.inbox.drain()
         if not items:

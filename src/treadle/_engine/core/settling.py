@@ -34,7 +34,7 @@ async def settle_children(run: Execution) -> None:
 
 
 async def _record(run: Execution, child: str, usage: Usage) -> None:
-    if run.state.children.get(child, NO_USAGE) != usage:
+    if run.state.spending.children.get(child, NO_USAGE) != usage:
         await run.emit(ChildSpent(child, usage))
 
 
@@ -45,13 +45,13 @@ async def _spent_inside(journal: Journal, run_id: str, state: RunState, records:
         if is_search(info.run_id):  # about the run, not of it
             continue
         child = info.run_id.removeprefix(f"{run_id}.")
-        if child not in state.children and _counted_by_result(info.run_id, child, state, records):
+        if child not in state.spending.children and _counted_by_result(info.run_id, child, state, records):
             continue
         child_records = await journal.load(info.run_id)
         child_state = fold(child_records)
         usage = child_state.usage
         for below, more in (await _spent_inside(journal, info.run_id, child_state, child_records)).items():
-            usage += more - child_state.children.get(below, NO_USAGE)
+            usage += more - child_state.spending.children.get(below, NO_USAGE)
         spent[child] = usage
     return spent
 

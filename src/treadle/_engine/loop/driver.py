@@ -57,7 +57,7 @@ class Loop:
     async def work(self, run: Execution) -> None:
         state = run.state
         while state.finished is None and state.paused is None:
-            if run.ending.exhausted is not None and not state.open:
+            if run.ending.exhausted is not None and not state.calls.open:
                 await out_of_budget(run, run.ending.exhausted)
             else:
                 if run.life.stopping:

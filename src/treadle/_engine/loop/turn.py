@@ -39,23 +39,23 @@ UNREADABLE = "(could not parse LLM output as JSON)"
 
 async def turn(run: Execution) -> None:
     state = run.state
-    if state.open:
+    if state.calls.open:
         await run_tools(run)
         if run.inbox.open:
             await run.drain()
-    elif state.final_call is not None:
-        await conclude(run, state.final_call.full or text_of(state.final_call.content), "final_tool")
-    elif state.candidate is not None:
-        await conclude(run, state.candidate, "answer")
-    elif state.problem:
+    elif state.answer.final_call is not None:
+        await conclude(run, state.answer.final_call.full or text_of(state.answer.final_call.content), "final_tool")
+    elif state.answer.candidate is not None:
+        await conclude(run, state.answer.candidate, "answer")
+    elif state.turn.problem:
         await unreadable(run)
     else:
-        if state.round_due and run.rounds_reviewed != len(state.steps):
+        if state.calls.round_due and run.rounds_reviewed != len(state.steps):
             run.rounds_reviewed = len(state.steps)
             await run_hooks(run.hooks.after_round, run.context)
         if await repair_failed_calls(run):
             return
-        if state.iteration >= run.settings.max_iterations + state.extra_iterations:
+        if state.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
             await limit_reached(run)
         else:
             await think(run)
@@ -66,7 +66,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     state = run.state
     if run.tools.swap is not None:
         await run.apply_swap()
-    if component == "loop" and not state.thinking and run.hooks.before_round:
+    if component == "loop" and not state.turn.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)
     run.tools.refuse_taken_names()
     if run.dialect.native and state.tools and state.started is not None and not state.started.tools:
@@ -74,7 +74,9 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
-    rendered = run.renderer.render(state, component=component, must_answer=bool(state.answer_only), stream=stream)
+    rendered = run.renderer.render(
+        state, component=component, must_answer=bool(state.constraints.answer_only), stream=stream
+    )
     request, policy = rendered.request, run.policy
     if policy is not None and request.decision_after and (bounds := policy.bounds(run.context)) is not None:
         request = request.replace(answer_from=bounds.answer_from, no_call_from=bounds.no_call_from)
@@ -143,13 +145,13 @@ def _is_typed_answer(run: Execution, decision: Decision) -> bool:
 
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
-    known = run.state.native_calls or run.model.profile.calls_natively
+    known = run.state.turn.native_calls or run.model.profile.calls_natively
     decision = reader_for(run.dialect, reply, known).decode(reply, run.state.tools)
     if _is_typed_answer(run, decision):
         decision = Decision(decision.thought, answer=reply.text)
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
-    if decision.calls and run.state.answer_only:
+    if decision.calls and run.state.constraints.answer_only:
         text = decision.answer or decision.thought
         return Decision(
             thought=decision.thought,
@@ -162,8 +164,8 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         if not complete and (decision.answer or "").strip() in ("", "null"):
             return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
         repair = run.settings.repair
-        may_repair = decision.unmarked and repair.missing and run.state.parse_failures < repair.max_parse
-        if may_repair and run.state.tools and not run.state.answer_only:
+        may_repair = decision.unmarked and repair.missing and run.state.turn.parse_failures < repair.max_parse
+        if may_repair and run.state.tools and not run.state.constraints.answer_only:
             return Decision(thought=decision.answer or "", problem=NO_ACTION)
         return decision
     used = run.used_call_ids
@@ -188,12 +190,12 @@ async def unreadable(run: Execution) -> None:
     observation says so and the loop goes on. A reply without a text has none: the run ends as `empty`, and nothing of
     ours stands in."""
     state, policy = run.state, run.settings.repair
-    failures = state.parse_failures
+    failures = state.turn.parse_failures
     if failures > policy.max_parse:
-        if state.answer_only:  # what it says instead of an answer is one more call
+        if state.constraints.answer_only:  # what it says instead of an answer is one more call
             await finish(run, run.partial_answer(run), "stuck", success=False)
         elif (text := _said(run)) and policy.exhausted == "observation":
-            told = NOT_REPAIRED.replace("{problem}", state.problem)
+            told = NOT_REPAIRED.replace("{problem}", state.turn.problem)
             await run.emit(MessageAdded(UserMessage(told, kind="observation"), "repair"))
         elif text:
             await finish(run, text, "answer", success=False)
@@ -201,12 +203,12 @@ async def unreadable(run: Execution) -> None:
             await no_answer(run)
         return
     counted = policy.counts_as_iteration and not policy.separate_call
-    if counted and state.iteration >= run.settings.max_iterations + state.extra_iterations:
+    if counted and state.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
         await (limit_reached(run) if state.steps or _said(run) else no_answer(run))
         return
     if failures >= 2:
         await demote(run, f"{failures} unreadable replies in a row")
-    request = run.dialect.reformat(state.problem, run.prompts)
+    request = run.dialect.reformat(state.turn.problem, run.prompts)
     await run.emit(MessageAdded(UserMessage(request, kind="reformat"), "repair"))
     if policy.backoff:
         await asyncio.sleep(policy.backoff * failures)
@@ -218,8 +220,8 @@ async def unreadable(run: Execution) -> None:
 
 def _said(run: Execution) -> str:
     """The words of the last reply; empty when it has none, or holds an answer that has none."""
-    last = run.state.window[-1].message
-    return said(last.text) if isinstance(last, AssistantMessage) and run.state.problem != EMPTY else ""
+    last = run.state.conversation.window[-1].message
+    return said(last.text) if isinstance(last, AssistantMessage) and run.state.turn.problem != EMPTY else ""
 
 
 async def repair_failed_calls(run: Execution) -> bool:
@@ -227,9 +229,9 @@ async def repair_failed_calls(run: Execution) -> bool:
     state, policy = run.state, run.settings.repair
     if (
         not policy.max_tool
-        or not 0 < state.tool_failures <= policy.max_tool
+        or not 0 < state.calls.tool_failures <= policy.max_tool
         or not state.steps
-        or not state.round_failed
+        or not state.calls.round_failed
     ):
         return False
     step = state.steps[-1]
@@ -240,7 +242,7 @@ async def repair_failed_calls(run: Execution) -> bool:
     )
     await run.emit(MessageAdded(UserMessage(text.replace("{tool}", step.tool), kind="reformat"), "repair"))
     if policy.backoff:
-        await asyncio.sleep(policy.backoff * state.tool_failures)
+        await asyncio.sleep(policy.backoff * state.calls.tool_failures)
     await think(run, "repair", counted=False)
     return True
 

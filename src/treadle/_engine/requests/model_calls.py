@@ -147,7 +147,7 @@ async def ask(
         decision_after=decision_after,
         cache=run.cache_for(component),
     )
-    seqs = {id(entry.message): entry.seq for entry in state.window}
+    seqs = {id(entry.message): entry.seq for entry in state.conversation.window}
     sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
     await run.emit(ThinkStarted(component, state.iteration, digest, messages=sent, tools=tools, format=format))
     reply, elapsed = await call_model(run, request, state.iteration)
@@ -215,7 +215,12 @@ def _watcher(run: Execution, component: str) -> Watcher:
     """What reads a component's reply: the words of an answer, those of a thought, or both."""
     in_loop = component in CONVERSATION
     if in_loop or component == "final":
-        calls = in_loop and not run.state.answer_only and bool(run.state.tools) and run.blueprint.output_type is None
+        calls = (
+            in_loop
+            and not run.state.constraints.answer_only
+            and bool(run.state.tools)
+            and run.blueprint.output_type is None
+        )
         return run.dialect.watch(tools=calls)
     return Everything(answer=component in ANSWERING)
 

@@ -93,10 +93,10 @@ def _origins(records: Sequence[Record]) -> dict[bytes, str]:
     state = RunState()
     origins: dict[bytes, str] = {}
     for record in records:
-        count = len(state.window)
-        epoch = state.epoch
+        count = len(state.conversation.window)
+        epoch = state.conversation.epoch
         state.apply(record)
-        for entry in state.window[count if state.epoch == epoch else 0 :]:
+        for entry in state.conversation.window[count if state.conversation.epoch == epoch else 0 :]:
             origins[_encode(entry.message)] = entry.component
     return origins
 

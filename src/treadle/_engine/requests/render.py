@@ -1,7 +1,8 @@
 """`render(state)`: the next request of the loop as a pure function of the state.
 
-The renderer remembers what it has rendered, so a round costs what is new; a declared break (`state.epoch`) makes it
-start again. Forgetting everything and rendering from scratch gives the same bytes: that is what replay checks.
+The renderer remembers what it has rendered, so a round costs what is new; a declared break
+(`state.conversation.epoch`) makes it start again. Forgetting everything and rendering from scratch gives the same
+bytes: that is what replay checks.
 """
 
 from __future__ import annotations
@@ -101,24 +102,24 @@ class Renderer:
 
     def prepare(self, state: RunState) -> list[Message]:
         """The messages the next request will have."""
-        if state.epoch != self._epoch:
+        if state.conversation.epoch != self._epoch:
             self._restart(state)
-        self._extend(state.window)
+        self._extend(state.conversation.window)
         return self.messages
 
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
         """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native
         tools are part of the prefix that a provider keeps."""
-        barred = frozenset[str]() if must_answer or self.dialect.native else state.constraint.barred
-        must_act = state.constraint.must_act and not must_answer
+        barred = frozenset[str]() if must_answer or self.dialect.native else state.constraints.next.barred
+        must_act = state.constraints.next.must_act and not must_answer
         encode_after_text = getattr(self.dialect, "encode_after_text", None)
-        after_text = encode_after_text is not None and _ends_with_text(state.window)
-        key = (must_answer, must_act, after_text, state.constraint.think, barred)
+        after_text = encode_after_text is not None and _ends_with_text(state.conversation.window)
+        key = (must_answer, must_act, after_text, state.constraints.next.think, barred)
         encoding = self._encodings.get(key)
         if encoding is None:
             tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
             encode = encode_after_text if after_text and encode_after_text else self.dialect.encode
-            if state.constraint.think:
+            if state.constraints.next.think:
                 encode = getattr(self.dialect, "encode_with_thought", encode)
             encoding = encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
             self._encodings[key] = encoding
@@ -131,7 +132,7 @@ class Renderer:
     def _restart(self, state: RunState) -> None:
         started = state.started
         assert started is not None
-        self._epoch, self._done, self._reported, self._fresh = state.epoch, 0, 0, True
+        self._epoch, self._done, self._reported, self._fresh = state.conversation.epoch, 0, 0, True
         self.messages, self.origins, self._parts = [], [], []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()

@@ -44,10 +44,10 @@ async def reserve(run: Execution, request: Request, iteration: int) -> tuple[Req
 def hold_answer(run: Execution, *, answering: bool = False) -> None:
     """Where the budget forces an answer: keep what a request for it needs away from all that comes before it."""
     state = run.state
-    if run.settings.on_budget != "force_answer" or answering or state.answer_pending or state.answered:
+    if run.settings.on_budget != "force_answer" or answering or state.answer.pending or state.answer.done:
         run.budget.held = NO_USAGE
         return
-    size = sum(size_of(entry.message) for entry in state.window) + len(run.system_prompt().encode())
+    size = sum(size_of(entry.message) for entry in state.conversation.window) + len(run.system_prompt().encode())
     output = min(run.settings.max_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
     tokens = run.estimator.of_size(size + size_of_tools(state.tools))
     run.budget.held = priced(Usage(tokens, output, requests=1), run.model.profile)

@@ -127,7 +127,7 @@ def instructions_of(run: Execution) -> str:
 
 async def _conversation(run: Execution) -> str:
     """What was said before the question, and what plug-ins have added to it (memories, for example)."""
-    entries = run.state.window
+    entries = run.state.conversation.window
     before = [entry.message for entry in entries if entry.component in ("history", "summary")]
     notes = [
         text_of(entry.message.content)

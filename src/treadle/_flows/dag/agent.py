@@ -293,5 +293,5 @@ def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:
 
 
 def _interrupts(run: Execution) -> list[str]:
-    interrupts = [entry.message for entry in run.state.window if entry.component == "interrupt"]
+    interrupts = [entry.message for entry in run.state.conversation.window if entry.component == "interrupt"]
     return [text_of(message.content) for message in interrupts if isinstance(message, UserMessage)]

@@ -169,7 +169,7 @@ def _started(state: RunState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     for step in state.steps:
         if not step.error:
             yield step.call_id, step.tool, step.args
-    for call_id, call in state.open.items():
+    for call_id, call in state.calls.open.items():
         if call.done is not None and not call.done.error:
             yield call_id, call.call.name, (call.made or call.call).args
 

@@ -51,7 +51,7 @@ def handoff_tool(agent: Delegate, *, name: str = "", description: str = "") -> T
 
 async def _hand_over(agent: Delegate, context: ToolContext, reason: str) -> ToolResponse:
     run: RunContext[Any] = context.run
-    if run.state.final_call is not None:
+    if run.state.answer.final_call is not None:
         raise ToolError("the conversation has been handed over already: one agent can have it at a time")
     child_id = inside(run, context.call_id)
     history, question = conversation_before(run.state, context.call_id, run.agent_name, reason)
@@ -78,7 +78,7 @@ def conversation_before(state: RunState, call_id: str, agent: str, reason: str) 
     """What the next agent is given: everything said before the reply that hands over, and what it is to answer. Where
     nothing was done yet, that is the user's question as it was asked."""
     messages: list[Message] = []
-    for entry in state.window:
+    for entry in state.conversation.window:
         message = entry.message
         if isinstance(message, AssistantMessage) and any(call.id == call_id for call in message.calls):
             break

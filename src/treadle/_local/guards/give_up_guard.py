@@ -26,9 +26,12 @@ class GiveUpGuard(Plugin):
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
         state = run.state
         gave_up = (
-            run.model.profile.small and not run.model.profile.adapter and state.task_successful is False and state.steps
+            run.model.profile.small
+            and not run.model.profile.adapter
+            and state.answer.task_successful is False
+            and state.steps
         )
-        if not gave_up or not state.tools or state.answer_only or self.name in state.constrained_by:
+        if not gave_up or not state.tools or state.constraints.answer_only or self.name in state.constraints.components:
             return answer
         await run.emit(call_wanted(run, self.name))
         return UserMessage(prompt(run, "give_up", LOOK_AGAIN), kind="note")

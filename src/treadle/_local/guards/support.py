@@ -35,7 +35,7 @@ def source_texts(run: RunContext) -> Iterator[str]:
     if state.started is not None:
         yield state.started.system
     refused = {step.call_id for step in state.steps if step.error == "rejected"}
-    for entry in state.window:
+    for entry in state.conversation.window:
         match entry.message:
             case ToolMessage(call_id=call_id, content=content) if call_id not in refused:
                 yield text_of(content)

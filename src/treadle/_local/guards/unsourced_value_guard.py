@@ -74,7 +74,7 @@ class UnsourcedValueGuard(Plugin):
         in_words = not run.state.steps and not any(letter.isdigit() for letter in run.state.question)
         doubtful = (unsourced_operand(text, sources, in_words) for text in values)
         value = value or next(filter(None, doubtful), "")
-        if not value and run.state.last_constraint.must_act and lacks_adapter(run):  # it took what was nearest
+        if not value and run.state.constraints.last.must_act and lacks_adapter(run):  # it took what was nearest
             value = next((f'"{text}"' for text in values if uses_nothing_said(text, sources)), "")
         if not value:
             return call
@@ -88,8 +88,8 @@ class UnsourcedValueGuard(Plugin):
         if (
             not lacks_adapter(run)
             or not state.tools
-            or state.answer_only
-            or state.candidate is None
+            or state.constraints.answer_only
+            or state.answer.candidate is None
             or objections >= _MAX_OBJECTIONS
         ):
             return answer
@@ -107,7 +107,7 @@ class UnsourcedValueGuard(Plugin):
         state = run.state
         if not state.steps:
             # By its own probabilities it may have known that no tool is for this.
-            untried = state.task_successful is False and DECISION not in state.notes
+            untried = state.answer.task_successful is False and DECISION not in state.notes
             return prompt(run, "untried", UNTRIED) if untried else ""
         if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
             return ""
@@ -117,7 +117,7 @@ class UnsourcedValueGuard(Plugin):
 
 def _retraction(state: RunState, component: str) -> MessageRetracted:
     """Takes the answer out of the conversation: a model that sees its guess repeats it, whatever it is told."""
-    return MessageRetracted(state.window[-1].seq, component, "the answer has no source")
+    return MessageRetracted(state.conversation.window[-1].seq, component, "the answer has no source")
 
 
 def _inner_call(run: RunContext, call: ToolCall) -> str:

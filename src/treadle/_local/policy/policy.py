@@ -153,7 +153,12 @@ def _without_end(run: RunContext, reply: Reply) -> AskAgain | None:
         return None
     from treadle._local.runtime.endless import is_endless  # rarely needed
 
-    if state.answer_only or state.constraint.barred or len(state.tools) < 2 or not is_endless(reply.text):
+    if (
+        state.constraints.answer_only
+        or state.constraints.next.barred
+        or len(state.tools) < 2
+        or not is_endless(reply.text)
+    ):
         return None
     begun, harmless = _ACTION.search(reply.text), all_harmless(run)
     if begun is None or begun[1] not in state.tool_names() or not (harmless or _can_think(run)):
@@ -179,7 +184,7 @@ def _can_think(run: RunContext) -> bool:
 
 def _is_copied(run: RunContext, decision: Decision) -> bool:
     """Whether it answers with words of our own prompt: then it has none of its own. Said once, before any result."""
-    if run.state.steps or COMPONENT in run.state.constrained_by or not isinstance(run.dialect, TextDialect):
+    if run.state.steps or COMPONENT in run.state.constraints.components or not isinstance(run.dialect, TextDialect):
         return False
     return repeats_an_example(run.dialect, decision.answer or "")
 
@@ -227,7 +232,7 @@ def _stands_alone(run: RunContext) -> bool:
     return (
         state.started is not None
         and isinstance(state.started.question, str)
-        and all(entry.component == "question" for entry in state.window)
+        and all(entry.component == "question" for entry in state.conversation.window)
         and {tool.name for tool in state.tools} == {tool.name for tool in execution_of(run).tools.at_start}
     )
 
@@ -244,9 +249,14 @@ def _bounds(run: RunContext) -> Bounds | None:
     thresholds, state = run.model.profile.decide, run.state
     if thresholds is None or not run.model.profile.decides_in(run.dialect.name) or not state.tools:
         return None
-    if state.answer_only or state.constraint.must_act or state.constraint.barred or state.constraint.think:
+    if (
+        state.constraints.answer_only
+        or state.constraints.next.must_act
+        or state.constraints.next.barred
+        or state.constraints.next.think
+    ):
         return None
-    if not state.steps or state.round_failed:  # there is nothing to answer with
+    if not state.steps or state.calls.round_failed:  # there is nothing to answer with
         return Bounds(thresholds.first, thresholds.first)
     return Bounds(thresholds.later, max(thresholds.first, thresholds.later))
 

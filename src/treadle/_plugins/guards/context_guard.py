@@ -88,7 +88,7 @@ class ContextGuard(Plugin):
         """Cut every message of more than twice this length to it; the question never."""
         length = max(length, _MIN_MESSAGE_TOKENS)
         replaced: dict[int, Content] = {}
-        for entry in run.state.window:
+        for entry in run.state.conversation.window:
             message = entry.message
             if (
                 isinstance(message, SystemMessage | AssistantMessage)
@@ -102,19 +102,19 @@ class ContextGuard(Plugin):
             ):
                 replaced[entry.seq] = shorter
         if replaced:
-            count = len(run.state.window)
+            count = len(run.state.conversation.window)
             await run.emit(
                 ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut")
             )
 
     async def _unpin(self, run: RunContext, limit: int) -> None:
         """When pinned messages take over half the limit, only the question and the newest interrupt stay pinned."""
-        pinned = [entry for entry in run.state.window if is_pinned(entry)]
+        pinned = [entry for entry in run.state.conversation.window if is_pinned(entry)]
         if run.estimator.of_size(_size(pinned)) <= limit // 2:
             return
         interrupts = [entry.seq for entry in pinned if entry.component != "question"]
         if len(interrupts) > 1:
-            count = len(run.state.window)
+            count = len(run.state.conversation.window)
             event = ContextCompacted(
                 unpinned=tuple(interrupts[:-1]), original_messages=count, kept_messages=count, reason="unpinned"
             )
@@ -156,14 +156,14 @@ class ContextGuard(Plugin):
         size = _size(covered)
         if size_of(UserMessage(summary)) >= size:  # every step must make it shorter
             summary = cut(summary, size // 2) if size > 100 else ""
-        count = len(run.state.window)
+        count = len(run.state.conversation.window)
         kept = count - len(covered) + bool(summary)
         covers = tuple(entry.seq for entry in covered)
         await run.emit(ContextCompacted(covers, summary, original_messages=count, kept_messages=kept, reason=reason))
 
     def _removable(self, run: RunContext, keep: int) -> list[list[Entry]]:
         """The groups that may go, oldest first: not pinned, and not among those with the latest `keep` messages."""
-        removable = list(groups(run.state.window))
+        removable = list(groups(run.state.conversation.window))
         latest: list[list[Entry]] = []
         while removable and sum(map(len, latest)) < keep:
             latest.insert(0, removable.pop())

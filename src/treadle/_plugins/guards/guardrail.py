@@ -99,7 +99,9 @@ class Guardrail(Plugin):
             raise GuardrailError(self.name, why, self.told)
 
     def _spent(self, run: RunContext) -> Usage:
-        return run.state.spent.get(self.name, Spent()).usage if run.state.spent else NO_USAGE
+        return (
+            run.state.spending.components.get(self.name, Spent()).usage if run.state.spending.components else NO_USAGE
+        )
 
 
 # ---- checks

@@ -18,7 +18,7 @@ class HistoryTrim(Plugin):
 
     async def before_round(self, run: RunContext) -> None:
         limit = run.settings.max_history_messages
-        window = run.state.window
+        window = run.state.conversation.window
         if limit is None or len(window) <= limit:
             return
         dropped = oldest_groups(window, keep=limit)

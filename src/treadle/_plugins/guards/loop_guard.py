@@ -71,13 +71,13 @@ class LoopGuard(Plugin):
         earlier = same_calls(run, call)
         if len(earlier) != 1 or earlier[0].error:
             return call
-        must_act = run.state.last_constraint.must_act and len(run.state.tools) > 1  # it had to act, and still has to
+        must_act = run.state.constraints.last.must_act and len(run.state.tools) > 1  # it had to act, and still has to
         await run.emit(ReplyConstrained(self.name, must_act, (call.name,)))
         return ToolOutcome(run.prompts.get("loop_at_once", AT_ONCE), executed=False)
 
     async def after_round(self, run: RunContext) -> None:
         state = run.state
-        if state.answer_only or last_note(state, self.name, "steps") == len(state.steps):
+        if state.constraints.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
         repeated = stale_rounds(state.steps, self.allow)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)

@@ -68,7 +68,7 @@ class Paging(Plugin):
     async def after_round(self, run: RunContext) -> None:
         state = run.state
         if (
-            state.counters.truncated_observations
+            state.spending.counters.truncated_observations
             and READ_MORE not in state.tool_names()
             and READ_MORE not in run.toolkit
         ):

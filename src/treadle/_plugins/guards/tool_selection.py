@@ -78,7 +78,7 @@ class ToolSelection(Plugin):
 
 def _selected(run: RunContext) -> bool:
     """Whether the start is behind this run: its requests have changed, other than by tools that a plug-in brought."""
-    return any(why != "tools changed: " + BROUGHT for _, why in run.state.breaks)
+    return any(why != "tools changed: " + BROUGHT for _, why in run.state.conversation.breaks)
 
 
 async def _choose(run: RunContext, tools: list[Tool]) -> list[str]:

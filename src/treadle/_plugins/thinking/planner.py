@@ -114,7 +114,7 @@ class Planner(Plugin):
             if state.steps and state.steps[-1].iteration == state.iteration
             else ""
         )
-        return f"Thought: {state.thought[: self.observation_chars]}\n{work}"
+        return f"Thought: {state.turn.thought[: self.observation_chars]}\n{work}"
 
 
 def plan_text(steps: tuple[PlanStep, ...]) -> str:

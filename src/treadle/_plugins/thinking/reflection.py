@@ -38,7 +38,9 @@ class Reflection(Plugin):
         if earlier:
             opening += f"\n\nYour last remarks:\n{earlier}"
         thread = Thread(run, self.name, run.prompts.get("reflection", REFLECT), opening)
-        thought = f"The agent thought:\n{state.thought[: self.observation_chars]}\n\n" if state.thought else ""
+        thought = (
+            f"The agent thought:\n{state.turn.thought[: self.observation_chars]}\n\n" if state.turn.thought else ""
+        )
         results = trace(last_round(state), self.observation_chars)
         text = await thread.say(f"{spoken_since(run, self.name)}{thought}Results of this round:\n{results}")
         if text:

@@ -76,7 +76,7 @@ async def gather(journal: Journal, infos: Sequence[RunInfo]) -> Gathered:
 
 def add_run(gathered: Gathered, program: str, records: Sequence[Record]) -> None:
     state = fold(records)
-    inside = sum(state.children.values(), NO_USAGE)  # counted with the runs that spent it
+    inside = sum(state.spending.children.values(), NO_USAGE)  # counted with the runs that spent it
     own = state.usage - inside
     gathered.total.runs += 1
     gathered.programs.setdefault(program, Share()).runs += 1

@@ -40,7 +40,7 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
     state, run_id = fold(records), info.run_id
     started = state.started or RunStarted("")
     finished = state.finished
-    counters: dict[str, int] = msgspec.to_builtins(state.counters)
+    counters: dict[str, int] = msgspec.to_builtins(state.spending.counters)
     return RunBody(
         run_id=run_id,
         parent=records[0].parent,
@@ -65,10 +65,10 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         usage=usage_body(state.usage),
         components={
             name: ComponentBody(spent.calls, spent.elapsed, usage_body(spent.usage))
-            for name, spent in state.spent.items()
+            for name, spent in state.spending.components.items()
         },
         counters=counters,
-        breaks=[why for _, why in state.breaks],
+        breaks=[why for _, why in state.conversation.breaks],
         artifacts=artifacts_of(records),
         waiting=waiting_bodies(run_id, state),
         children=lines(children),

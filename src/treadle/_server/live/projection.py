@@ -327,7 +327,7 @@ class Projection:
         self.finished = True
         state = self.state
         failed = event.stop_reason in ("error", "empty") or (
-            bool(event.error) and (self._failing or state.answered is None)
+            bool(event.error) and (self._failing or state.answer.done is None)
         )
         if failed:
             told = {"type": event.error_type or "error", "message": event.error or event.answer}

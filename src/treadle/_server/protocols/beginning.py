@@ -139,7 +139,7 @@ async def _continued(call: Call, asked: Asked) -> Exchange:
     state = fold(records)
     waiting = {one.id for one in waiting_calls(state) if one.external}
     given = {call_id: value for call_id, value in named.items() if call_id in waiting}
-    if not given and not all(call_id in state.results for call_id in named):
+    if not given and not all(call_id in state.calls.results for call_id in named):
         raise conflict(
             f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
         )

@@ -368,7 +368,7 @@ def client_calls(run_id: str, records: Sequence[Record]) -> tuple[ClientCall, ..
 
 def _words_before(state: RunState) -> str:
     """The words that came with the calls."""
-    return state.thought
+    return state.turn.thought
 
 
 def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:

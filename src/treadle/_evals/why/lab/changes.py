@@ -109,11 +109,11 @@ def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[E
     match change.kind:
         case "prompt" if not change.name:
             system = edited(_with(started.system, change), change.before, change.after)
-            return [HistoryReplaced(len(state.window), system=system, reason=reason)]
+            return [HistoryReplaced(len(state.conversation.window), system=system, reason=reason)]
         case "description" | "tools":
             return [ToolsChanged(_tools(change, state, agent), reason)]
         case "result" if change.records:
-            here = {entry.seq for entry in state.window}
+            here = {entry.seq for entry in state.conversation.window}
             replaced = {seq: change.after for seq in change.records if seq in here}
             if not replaced:
                 raise ConfigError("none of these results is in the window at this step")
@@ -127,7 +127,7 @@ def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[E
 
 
 def _message(change: Change, state: RunState, reason: str) -> Event:
-    entry = next((e for e in state.window if e.seq == change.record and text_in(e)), None)
+    entry = next((e for e in state.conversation.window if e.seq == change.record and text_in(e)), None)
     if entry is None:
         raise ConfigError(f"record {change.record} is no message that is in the window at this step")
     if isinstance(entry.message, AssistantMessage):

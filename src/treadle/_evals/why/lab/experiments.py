@@ -271,7 +271,7 @@ class Lab:
                 state.apply(Record(run_id, state.seq + 1, 0.0, event))
             assert state.started is not None
             words = f"{state.started.system}\n\n{shake}".strip()
-            events.append(HistoryReplaced(len(state.window), system=words, reason="neutral words"))
+            events.append(HistoryReplaced(len(state.conversation.window), system=words, reason="neutral words"))
         note = Noted(EXPERIMENT, {"of": first.run, "step": step, "change": msgspec.to_builtins(change)})
         parent = self.notebook.id if self.notebook is not None else self.inside
         await fork_at_record(
@@ -352,9 +352,9 @@ def messages_of(records: Sequence[Record]) -> list[Entry]:
     entries: dict[int, Entry] = {}
     for record in records:
         if isinstance(record.event, ContextCompacted | MessageRetracted | HistoryReplaced):
-            entries |= {entry.seq: entry for entry in state.window if entry.seq not in entries}
+            entries |= {entry.seq: entry for entry in state.conversation.window if entry.seq not in entries}
         state.apply(record)
-    entries |= {entry.seq: entry for entry in state.window if entry.seq not in entries}
+    entries |= {entry.seq: entry for entry in state.conversation.window if entry.seq not in entries}
     return [entries[seq] for seq in sorted(entries)]
 
 
