@@ -52,10 +52,15 @@ def execution(*args: Any, **options: Any) -> Execution:
 async def started(*args: Any, calls: Sequence[ToolCall] = (), **options: Any) -> Execution:
     """One whose log has begun; with `calls`, one whose model has just asked for them."""
     run = execution(*args, **options)
-    model = run.model
+    model = run.current.model
     await run.emit(
         ev.RunStarted(
-            "q", "agent", model.name, run.dialect.name, tools=tuple(run.tools.toolkit.schemas), profile=model.profile
+            "q",
+            "agent",
+            model.name,
+            run.current.dialect.name,
+            tools=tuple(run.tools.toolkit.schemas),
+            profile=model.profile,
         )
     )
     if calls:

@@ -37,7 +37,7 @@ def test_it_reads_what_the_run_is():
         assert list(context.records) == run.log.records
         assert (context.settings, context.limits.timeout) == (run.settings, 3.0)
         assert context.prompts.get("p", "") == "MINE"
-        assert (context.model, context.dialect.name) == (run.model, "native")
+        assert (context.model, context.dialect.name) == (run.current.model, "native")
         assert list(context.toolkit.names) == ["add"]
         assert dict(context.plugin_tools) == {"more_tools": MORE}
         assert (context.tool("add"), context.tool("more_tools"), context.tool("zz")) == (add, MORE, None)
@@ -62,7 +62,7 @@ def test_tokens_of_the_next_request():
         before = context.next_request_tokens()
         await context.emit(ev.MessageAdded(UserMessage("more " * 100)))
         assert context.next_request_tokens() > before + 100
-        assert context.estimator is run.estimator
+        assert context.estimator is run.current.estimator
 
     go(main())
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treadle import Agent, ScriptedModel
 from treadle._engine.settings import (
     GROUPS,
     AnswerSettings,
     Budget,
     ContextSettings,
     ModelSettings,
+    Preset,
+    PresetName,
     RepairPolicy,
     RunLimits,
     Settings,
     ToolSettings,
 )
+from treadle._flows import presets
 from treadle._models.transport.retry import RetryPolicy
 from treadle._types.errors import ConfigError
 
@@ -157,3 +161,13 @@ def test_a_group_leaves_what_it_does_not_set():
 def test_a_wrong_group_is_a_clear_error(changes: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=message):
         Settings().with_changes(changes)
+
+
+def test_type_checkers_know_the_presets_there_are():
+    assert list(get_args(PresetName)) == presets.names()
+
+
+def test_settings_alone_make_one():
+    mine = Preset("mine", Settings(max_iterations=3))
+    assert mine.plugins(mine.settings) == []
+    assert Agent(ScriptedModel(["x"]), tools=None, preset=mine).settings.max_iterations == 3

@@ -129,7 +129,7 @@ def test_a_break_is_found_and_the_component_named():
 
         async def before_round(self, run: Any) -> None:
             if run.state.iteration == 2:
-                messages = execution_of(run).renderer.messages
+                messages = execution_of(run).current.renderer.messages
                 index = next(
                     index
                     for index, message in enumerate(messages)

@@ -100,16 +100,16 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def model(self) -> Model:
-        return self._execution.model
+        return self._execution.current.model
 
     @property
     def dialect(self) -> Dialect:
-        return self._execution.dialect
+        return self._execution.current.dialect
 
     @property
     def reply_policy(self) -> ReplyPolicy | None:
         """What reviews the replies of the model in use; None for most models."""
-        return self._execution.policy
+        return self._execution.current.policy
 
     @property
     def toolkit(self) -> Toolkit:
@@ -133,22 +133,23 @@ class RunContext(Generic[DepsT_co]):
     @property
     def token_limit(self) -> int | None:
         """The tokens one request may have; None when nothing is known about it."""
-        return self._execution.token_limit
+        return self._execution.current.token_limit
 
     @property
     def counts_tokens(self) -> bool:
         """Whether anybody wants to know how many tokens a request has: a budget, or a limit that is known."""
-        return self._execution.counts_tokens
+        return self._execution.current.counts_tokens
 
     @property
     def estimator(self) -> Estimator:
-        return self._execution.estimator
+        return self._execution.current.estimator
 
     def next_request_tokens(self) -> int:
         """The estimated tokens of the next request of the loop, at the cost of what is new in it."""
         run = self._execution
-        encoding = run.renderer.encoding(run.state)
-        return run.estimator.tokens(Request(messages=run.renderer.prepare(run.state), tools=encoding.tools))
+        encoding = run.current.renderer.encoding(run.state)
+        messages = run.current.renderer.prepare(run.state)
+        return run.current.estimator.tokens(Request(messages=messages, tools=encoding.tools))
 
     def mask_of(self, plugin: Any) -> Any:
         """The mask that a plug-in gave for this run, or for one around it; None if it gave none."""
@@ -157,7 +158,7 @@ class RunContext(Generic[DepsT_co]):
 
     def why_asked(self, call_id: str) -> str:
         """Why a person is asked about a call whose tool does not always ask: "after reading example.org"."""
-        return self._execution.asked.get(call_id, "")
+        return self._execution.calls.asked.get(call_id, "")
 
     # ---- acting
 

@@ -12,12 +12,13 @@ from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
 from treadle._engine.context import DepsT, RunContext
-from treadle._engine.preset import Preset, PresetName
 from treadle._engine.settings import (
     AnswerSettings,
     Budget,
     ContextSettings,
     ModelSettings,
+    Preset,
+    PresetName,
     RepairPolicy,
     RunLimits,
     ToolSettings,

@@ -51,8 +51,8 @@ def beginning_of(run: Run[Any]) -> Request | None:
     blueprint, tools = execution.blueprint, execution.tools.at_start
     if blueprint.system_of is not None:
         return None
-    system = execution.dialect.system(blueprint.system, tools, execution.prompts)
-    encoding = execution.dialect.encode(tools, execution.model.profile)
+    system = execution.current.dialect.system(blueprint.system, tools, execution.prompts)
+    encoding = execution.current.dialect.encode(tools, execution.current.model.profile)
     return Request([SystemMessage(system)], format=encoding.format, tuned=encoding.tuned) if system else None
 
 
@@ -78,7 +78,7 @@ class Run(Generic[OutputT_co]):
     @property
     def model(self) -> Model:
         """The model in use."""
-        return self._execution.model
+        return self._execution.current.model
 
     @property
     def settings(self) -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -297,6 +297,24 @@ class Settings(Struct, frozen=True, kw_only=True):
     def asdict(self) -> dict[str, Any]:
         """As plain JSON values, for the log; only what differs from the defaults."""
         return _changed(self)
+
+
+PresetName = Literal["default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research"]
+"""The presets that come with Treadle. For a name that is known at run time only: `presets.get(name)`."""
+PluginFactory = Callable[[Settings], list[Any]]
+
+
+def no_plugins(settings: Settings) -> list[Any]:
+    return []
+
+
+class Preset(Struct, frozen=True):
+    """Settings that belong together, and the plug-ins they need. One of your own: `Agent(..., preset=Preset("mine",
+    Settings(max_iterations=3)))`."""
+
+    name: str
+    settings: Settings
+    plugins: PluginFactory = no_plugins
 
 
 GROUPS: dict[str, type[SettingGroup]] = {

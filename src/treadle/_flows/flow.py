@@ -94,8 +94,8 @@ async def run_child(
         if child.state.finished is None:
             raise
         result = msgspec.structs.replace(child.result(), error=error)
-    for call_id, raised in execution_of(child.context).exceptions.items():
-        parent.exceptions[f"{child.id}:{call_id}"] = raised
+    for call_id, raised in execution_of(child.context).calls.exceptions.items():
+        parent.calls.exceptions[f"{child.id}:{call_id}"] = raised
     if not timed_out and (waiting := waiting_calls(child)):
         raise Pause(f"{agent.name} waits for a person", waiting, why_waiting(child))
     return ChildOutcome(result, work_of(child.state, child.id), timed_out)

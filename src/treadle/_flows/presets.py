@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from treadle._engine.preset import Preset as Preset
-from treadle._engine.preset import PresetName as PresetName
+from treadle._engine.settings import Preset as Preset
+from treadle._engine.settings import PresetName as PresetName
 from treadle._engine.settings import RepairPolicy, Settings
 from treadle._models.base import Model
 from treadle._plugins.guards.context_guard import ContextGuard

@@ -504,7 +504,7 @@ def test_only_what_nothing_stands_before_may_start_early(changes: dict[str, Any]
 def test_neither_an_unknown_tool_nor_one_that_costs_or_gets_extras_starts_early():
     run = execution(tools=[add])
     assert not may_start_early(run, None)
-    run.extras["frame"] = object()
+    run.calls.extras["frame"] = object()
     assert not may_start_early(run, add)
     assert not may_start_early(execution(tools=[add], budget=Budget(requests=9)), add)
 

@@ -111,7 +111,7 @@ def test_objects_pass_from_one_round_to_the_next_only():
     async def main() -> None:
         run = await started(tools=[make, use], calls=calls("make", 1))
         await run_tools(run)
-        assert run.extras == {"handle": [1, 2, 3]}
+        assert run.calls.extras == {"handle": [1, 2, 3]}
         for expected in ("got [1, 2, 3]", "got None"):
             await run.emit(ev.ThinkDone("loop", 2, AssistantMessage("", (ToolCall(expected, "use"),))))
             await run_tools(run)
@@ -136,9 +136,9 @@ def test_objects_that_died_with_their_process_are_reported():
 def test_objects_still_wait_when_no_call_was_made():
     async def main() -> None:
         run = await started(tools=[use.replace(approval="deny")], calls=calls("use", 1))
-        run.extras = {"handle": 1}
+        run.calls.extras = {"handle": 1}
         await run_tools(run)
-        assert run.extras == {"handle": 1}
+        assert run.calls.extras == {"handle": 1}
 
     go(main())
 
@@ -167,12 +167,12 @@ def test_objects_wait_for_a_call_that_uses_them(failing: ToolCall):
         await run.emit(ev.ThinkDone("loop", 2, AssistantMessage("", (failing,))))
         await run_tools(run)
         assert run.state.steps[-1].error
-        assert (run.extras, run.state.calls.extras_pending) == ({"handle": [1, 2, 3]}, True)
+        assert (run.calls.extras, run.state.calls.extras_pending) == ({"handle": [1, 2, 3]}, True)
         resumed = execution(tools=[make, query], records=run.log.records)
         await run.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
         await run_tools(run)
         assert run.state.steps[-1].observation == "x: [1, 2, 3]"
-        assert (run.extras, run.state.calls.extras_pending) == ({}, False)
+        assert (run.calls.extras, run.state.calls.extras_pending) == ({}, False)
         # In another process they are gone, and the call is told so, whatever failed in between.
         await resumed.emit(ev.ThinkDone("loop", 3, AssistantMessage("", (ToolCall("good", "query", {"text": "x"}),))))
         await run_tools(resumed)
@@ -193,12 +193,12 @@ def test_a_person_is_asked_about_all_calls_of_a_round_before_any_of_them_runs():
             ToolCall("c2", "careful", {"text": "z"}),
         ]
         run = await started(tools=[echo, careful], calls=asked)
-        run.extras = {"handle": 1}
+        run.calls.extras = {"handle": 1}
         with pytest.raises(Pause) as caught:
             await run_tools(run)
         assert [call.id for call in caught.value.calls] == ["c1", "c2"]
         assert recorded(run, ev.ToolStarted, ev.ToolDone) == []
-        assert run.extras == {"handle": 1}
+        assert run.calls.extras == {"handle": 1}
         for call_id in ("c1", "c2"):
             await run.emit(ev.Approved(call_id, True))
         await run_tools(run)

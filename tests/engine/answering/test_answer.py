@@ -66,7 +66,7 @@ def test_a_completion_sees_the_whole_conversation():
         await write_answer(run, "3")
         (request,) = model.requests
         assert request.messages[-1] == UserMessage("NOW", kind="note")
-        assert request.messages[:-1] == tuple(run.renderer.prepare(run.state))
+        assert request.messages[:-1] == tuple(run.current.renderer.prepare(run.state))
 
     go(main())
 
@@ -194,7 +194,7 @@ def test_a_trace_has_room_for_half_of_what_fits():
     async def main() -> None:
         assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
         run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
-        assert trace_chars(run) == int(1_000 * run.estimator.ratio / 2)
+        assert trace_chars(run) == int(1_000 * run.current.estimator.ratio / 2)
 
     go(main())
 

@@ -72,7 +72,7 @@ def test_the_first_record_says_what_the_run_depends_on():
         assert (started.question, started.model, started.dialect) == ("q", "m", "native")
         assert [schema.name for schema in started.tools] == ["add"]
         assert (started.settings, started.prompts) == ({"temperature": 0.5}, {"complete": "MINE"})
-        assert started.profile == run.model.profile
+        assert started.profile == run.current.model.profile
 
     go(main())
 

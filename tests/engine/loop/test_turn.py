@@ -125,7 +125,7 @@ def decision(reply: Reply, **options: Any) -> Any:
 
 def test_calls_keep_ids_that_are_new_and_get_one_where_they_are_not():
     run = execution(tools=[add])
-    run.used_call_ids.add("old")
+    run.calls.used_ids.add("old")
     asked = ("new", "old", "", "new")
     given: list[str] = []
     for _ in range(3):
@@ -234,7 +234,7 @@ def test_native_calls_that_cannot_be_read_twice_lead_to_a_dialect_that_asks_less
         run = await ready(ScriptedModel([]), [add])
         await run.emit(*unreadable(2))
         await turn(run)
-        assert run.dialect.name != "native"
+        assert run.current.dialect.name != "native"
         chosen = await ready(ScriptedModel([]), [add], dialect="native")
         await chosen.emit(*unreadable(2))
         await turn(chosen)
@@ -315,7 +315,7 @@ def test_when_nobody_can_make_it_smaller_the_next_model_is_taken():
             ScriptedModel([too_long]), [add], plugins=[Smaller(False)], fallbacks=[ScriptedModel([], name="big")]
         )
         await turn(run)
-        assert run.model.name == "big"
+        assert run.current.model.name == "big"
 
     go(main())
 
@@ -325,7 +325,7 @@ def test_a_provider_without_native_tools_is_spoken_to_in_text(text: str, status:
     async def main() -> None:
         run = await ready(ScriptedModel([RequestRefusedError(text, status=status), "fine"]), [add])
         await turn(run)
-        assert run.dialect.name != "native"
+        assert run.current.dialect.name != "native"
         await turn(run)
         assert run.state.iteration == 1
 
@@ -341,6 +341,6 @@ def test_any_other_refusal_ends_the_run(error: ModelError):
         run = await ready(ScriptedModel([error]), [add])
         await turn(run)
         assert run.state.finished is not None
-        assert (run.state.finished.stop_reason, run.dialect.name) == ("error", "native")
+        assert (run.state.finished.stop_reason, run.current.dialect.name) == ("error", "native")
 
     go(main())

@@ -345,7 +345,7 @@ def test_advice_is_recorded_with_what_was_sent():
         assert begun.messages == (ev.Sent(seq=0), ev.Sent(message=other))
         assert (done.component, done.message.text, done.digest) == ("observer", "fine", begun.digest)
         assert reply.text == "fine"
-        (request,) = run.model.requests  # type: ignore[attr-defined]
+        (request,) = run.current.model.requests  # type: ignore[attr-defined]
         assert (request.component, request.temperature, request.max_tokens) == ("observer", 0.7, 5)
 
     go(main())

@@ -51,7 +51,7 @@ def test_the_cap_is_on_record():
         run = await started(ScriptedModel(["x"]), budget=Budget(output_tokens=30))
         await call_model(run, REQUEST, 3)
         assert recorded(run, ev.ReplyCapped) == [ev.ReplyCapped("loop", 3, 30)]
-        assert run.model.requests[0].max_tokens == 30  # type: ignore[attr-defined]
+        assert run.current.model.requests[0].max_tokens == 30  # type: ignore[attr-defined]
 
     go(main())
 
@@ -101,11 +101,11 @@ def test_a_provider_that_reports_no_usage_is_settled_with_an_estimate():
 def test_only_the_part_that_is_not_reported_is_estimated():
     async def main() -> None:
         run = await started(budget=Budget(tokens=10_000))
-        run.model = ScriptedModel([Reply("x" * 320, usage=Usage(70, requests=1))])
+        run.current.model = ScriptedModel([Reply("x" * 320, usage=Usage(70, requests=1))])
         reply, _ = await call_model(run, REQUEST, 1)
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (70, 101)
         assert reply.usage.estimated_tokens == 101
-        run.model = ScriptedModel([Reply(calls=(RawCall("c", "f", "{}"),), usage=Usage(0, 9, requests=1))])
+        run.current.model = ScriptedModel([Reply(calls=(RawCall("c", "f", "{}"),), usage=Usage(0, 9, requests=1))])
         reply, _ = await call_model(run, REQUEST, 1)
         assert reply.usage.input_tokens == reply.usage.estimated_tokens > 0
         assert reply.usage.output_tokens == 9

@@ -119,7 +119,7 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
     """What the tool says itself, unless this run or one around it asks about it. A name without a tool does nothing."""
     if tool is None:
         return "allow"
-    if tool.approval == "allow" and run.asks and not run.asks.isdisjoint((*tool.all_names, "all")):
+    if tool.approval == "allow" and run.calls.asks and not run.calls.asks.isdisjoint((*tool.all_names, "all")):
         return "ask"
     return tool.approval
 
@@ -134,7 +134,7 @@ async def _approved(
     if decision is None:
         if (wrong := _not_to_be_asked_about(run, call, tool, extras)) is not None:
             return wrong
-        run.asked[call.id] = why
+        run.calls.asked[call.id] = why
         await run.flush()
         try:
             decision = await _ask_person(run, call)
@@ -295,7 +295,7 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
 
 def _report(run: Execution, call: ToolCall, error: BaseException) -> None:
     """The model is told the class of an exception; the developer gets all of it, in the log and in the result."""
-    run.exceptions[call.id] = error
+    run.calls.exceptions[call.id] = error
     if isinstance(error, ToolError):  # its text was meant for the model
         logger.debug("tool %r of run %s refused: %s", call.name, run.id, error)
     else:
@@ -319,7 +319,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
         and _policy(run, tool) == "allow"
         and tool.concurrent
         and not run.hooks.has_policy
-        and not run.extras
+        and not run.calls.extras
         and not run.budget.bounded
         and not run.in_experiment
     )

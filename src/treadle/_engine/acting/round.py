@@ -27,22 +27,22 @@ async def run_tools(run: Execution) -> None:
 
     Nothing runs before all are admitted: a person who is asked about one of them decides about an untouched round.
     """
-    extras, run.extras = run.extras, {}
+    extras, run.calls.extras = run.calls.extras, {}
     try:
         judged = await _admit_all(run, extras)
         outcomes: dict[str, ToolOutcome] = {}
         for batch in _batches(run, judged):
             await _run_batch(run, batch, extras, outcomes)
     except Pause:
-        run.extras = extras
+        run.calls.extras = extras
         raise
     run.early.discard()
     if not any(outcome.executed and not outcome.error for outcome in outcomes.values()):
-        run.extras = dict(extras)  # no call has used them: they wait for one that does
+        run.calls.extras = dict(extras)  # no call has used them: they wait for one that does
     for open_call, _ in judged:
         outcome = outcomes.get(open_call.call.id)
         if outcome is not None:
-            run.extras.update(outcome.extras)
+            run.calls.extras.update(outcome.extras)
 
 
 async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
@@ -67,7 +67,7 @@ def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool)
     if open_call.started and open_call.effect == "unsafe":
         return ToolOutcome(UNKNOWN_OUTCOME.replace("{tool}", call.name), "unknown_outcome")
     only_one = run.settings.one_tool_per_step
-    if index and (only_one is True or (only_one == "text" and not run.dialect.native)):
+    if index and (only_one is True or (only_one == "text" and not run.current.dialect.native)):
         text = "Not run: only one tool call is allowed per step. Call it again if it is still needed."
         return ToolOutcome(text, "rejected", executed=False)
     if lost_extras:

@@ -60,8 +60,8 @@ NOTHING = ("", "null", "{}", "[]", '""')
 
 def trace_chars(run: Execution) -> int | None:
     """The characters a trace may have so that a request with it fits, the question and a draft answer beside it."""
-    limit = run.token_limit
-    return None if limit is None else int(limit * run.estimator.ratio / 2)
+    limit = run.current.token_limit
+    return None if limit is None else int(limit * run.current.estimator.ratio / 2)
 
 
 def synthesis_messages(
@@ -97,7 +97,7 @@ def synthesis_messages(
 
 def known(run: Execution) -> list[Message]:
     """Everything an answer may rest on: the conversation, and what runs inside this one have found."""
-    messages = [*run.renderer.prepare(run.state)]
+    messages = [*run.current.renderer.prepare(run.state)]
     if found := run.findings(run):
         messages.append(UserMessage(f"What the work on this has found:\n\n{found}", kind="note"))
     return messages
@@ -188,12 +188,12 @@ async def force_answer(run: Execution, why: str) -> str:
     messages = [*known(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         return await _brief_answer(run, prompt)
-    encoding = run.renderer.encoding(run.state, must_answer=True)
+    encoding = run.current.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
         stream=run.log.watched, tuned=encoding.tuned,
     )  # fmt: skip
-    decision = run.dialect.decode(reply, ())
+    decision = run.current.dialect.decode(reply, ())
     return (decision.answer or (decision.thought if decision.calls else said(reply.text))).strip()
 
 

@@ -123,7 +123,7 @@ async def end(run: Execution, finished: RunFinished) -> None:
     if run.hooks.on_end:
         preview = result_of(
             run.state, run.id, error=run.ending.error, output=run.ending.output, finished=finished,
-            typed=run.blueprint.output_type is not None, exceptions=run.exceptions,
+            typed=run.blueprint.output_type is not None, exceptions=run.calls.exceptions,
         )  # fmt: skip
         try:
             await run_hooks(run.hooks.on_end, run.context, preview)

@@ -106,7 +106,7 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
     async def ask(conversation: Any, **options: Any) -> Any:
         return _restored(run, await ask_model(run, "output", conversation, stream=run.log.watched, **options))
 
-    result = await structured_llm_call(run.model, messages, shape.schema, shape.read, name="answer", ask=ask)
+    result = await structured_llm_call(run.current.model, messages, shape.schema, shape.read, name="answer", ask=ask)
     return result.value, result.raw
 
 

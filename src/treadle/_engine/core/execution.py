@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from treadle._dialects.base import Dialect, Prompts
-from treadle._dialects.registry import choose_dialect, dialect_for
+from treadle._dialects.base import Prompts
 from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
@@ -24,18 +23,16 @@ from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
+from treadle._engine.core.model_in_use import ModelInUse
 from treadle._engine.core.tool_offer import ToolOffer
-from treadle._engine.reply_policy import ReplyPolicy, policy_of
-from treadle._engine.requests.estimate import Estimator, token_limit
 from treadle._engine.requests.media import prepared_message
-from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
-from treadle._models.base import Model, meet
 from treadle._types.errors import BudgetExhaustedError, ConfigError
-from treadle._types.events import DialectDemoted, Injected, ModelSwitched, Record, Resumed, ThinkDone, ToolsChanged
+from treadle._types.events import Injected, Record, Resumed, ThinkDone, ToolsChanged
 from treadle._types.messages import AssistantMessage, ToolCall
-from treadle._types.request import CallDelta, WireCache
+from treadle._types.request import CallDelta
+from treadle._types.state import RunState
 
 if TYPE_CHECKING:
     from treadle._engine.masking.masks import Masks
@@ -55,6 +52,21 @@ class EarlyCalls(Protocol):
     def discard(self) -> None: ...
 
 
+class CallsInProcess(Struct):
+    """What this process remembers about the calls of a run; a log has none of it."""
+
+    asks: frozenset[str]
+    """Tools that need approval whatever they say themselves, in this run and in those inside it."""
+    used_ids: set[str]
+    """The ids of all calls so far."""
+    asked: dict[str, str] = {}
+    """Why a person is asked about a call, by its id, where its tool does not always ask."""
+    extras: dict[str, Any] = {}
+    """Python objects the last tool left for the next call."""
+    exceptions: dict[str, BaseException] = {}
+    """What tools raised, by the id of the call: for the developer, in the result."""
+
+
 class Ending(Struct):
     """How the run ends, as far as it is known before its last record."""
 
@@ -65,6 +77,11 @@ class Ending(Struct):
     output: Any = None
     exhausted: BudgetExhaustedError | None = None
     """A budget that ran out while calls were open: the run ends when they are closed."""
+
+
+def ids_of_calls(state: RunState) -> set[str]:
+    messages = (one for one in state.conversation.transcript if isinstance(one, AssistantMessage))
+    return {call.id for message in messages for call in message.calls}
 
 
 def _nothing(run: Execution) -> str:
@@ -100,8 +117,6 @@ class Execution:
         self.blueprint, self.origin, self.id = blueprint, origin, origin.run_id
         self.deps = deps
         """What the program gave the run for its tools and plug-ins; it never reaches a model or the log."""
-        self.exceptions: dict[str, BaseException] = {}
-        """What tools raised, by the id of the call: for the developer, in the result."""
         self.parent = parent
         self.settings = _as_careful_as(parent, blueprint.settings)
         parent_id = parent.id if parent is not None else ""
@@ -123,28 +138,13 @@ class Execution:
         )
         plugins = tuple(filter(takes_part, blueprint.plugins)) if self.in_experiment else blueprint.plugins
         self.hooks = Hooks(plugins)
-        self.asks: frozenset[str] = frozenset(self.settings.ask) | (parent.asks if parent is not None else frozenset())
-        """Tools that need approval whatever they say themselves, in this run and in those inside it."""
-        self.asked: dict[str, str] = {}
-        """Why a person is asked about a call, by its id, where its tool does not always ask."""
         self.tools = ToolOffer(blueprint.toolkit, plugins, blueprint.brought)
         self.limits = self.settings.limits
         self.prompts = Prompts(_masked(self.masks, dict(blueprint.prompts)))
-        self._model_index = next((i for i, m in enumerate(blueprint.models) if m.name == self.state.model), 0)
-        self.model: Model = blueprint.models[self._model_index]
-        """The model in use; `dialect` is the one it is spoken to in."""
-        self._new_renderer()
-        self.estimator = Estimator()
-        self.counts_tokens = self.budget.bounded or self.token_limit is not None
-        """Whether anybody wants to know how many tokens a request has."""
-        self.extras: dict[str, Any] = {}
-        """Python objects the last tool left for the next call."""
-        self.used_call_ids = {
-            call.id
-            for message in self.state.conversation.transcript
-            if isinstance(message, AssistantMessage)
-            for call in message.calls
-        }
+        self.current = ModelInUse(blueprint, self.settings, self.log, self.budget, self.tools, self.prompts)
+        """The model in use, with its dialect and its renderer."""
+        around = parent.calls.asks if parent is not None else frozenset[str]()
+        self.calls = CallsInProcess(asks=around | frozenset(self.settings.ask), used_ids=ids_of_calls(self.state))
         self.overflows = 0
         """Context overflows in a row."""
         self.rounds_reviewed = -1
@@ -156,7 +156,6 @@ class Execution:
             key: list(replies) for key, replies in self.state.turn.replies.items()
         }
         """Advisers' replies that a process before this one got in the current round."""
-        self._caches: dict[str, WireCache] = {}
 
     @property
     def depth(self) -> int:
@@ -174,88 +173,6 @@ class Execution:
         """Whether its log, or that of a run around it, says that it only tries something out: nothing with an effect
         may run in it, whoever drives it."""
         return any(is_experiment(around.state) for around in self.around())
-
-    # ---- the model in use
-
-    @property
-    def has_fallback(self) -> bool:
-        return self._model_index + 1 < len(self.blueprint.models)
-
-    async def meet_model(self) -> None:
-        """First contact with the model: what it is decides how it is spoken to."""
-        await self._meet()
-        if self.model.profile is not self.renderer.profile:  # or another run has met it since this one was prepared
-            self._new_renderer()
-            self.counts_tokens = self.budget.bounded or self.token_limit is not None
-
-    async def use_fallback(self, reason: str) -> None:
-        """Take the next model of the agent's list."""
-        self._model_index += 1
-        self.model = self.blueprint.models[self._model_index]
-        await self._meet()
-        await self.switch_model(reason)
-
-    async def _meet(self) -> None:
-        await meet(self.model)
-        # What a trial costs is in no budget; and without tools there is nothing to try.
-        if self.settings.probe and not self.budget.bounded and self.tools.at_start:
-            from treadle._models.contact.trial import try_once  # for those who ask for it only
-
-            await try_once(self.model)
-
-    async def switch_model(self, reason: str) -> None:
-        """Record that another model than the log names continues, and speak the dialect that suits it."""
-        model, state = self.model, self.state
-        await self.emit(ModelSwitched(model.name, state.model, reason, model.profile))
-        dialect = self._suitable_dialect(bool(state.tools))
-        if dialect != state.dialect:
-            await self.emit(DialectDemoted(dialect, state.dialect, "the new model speaks another dialect"))
-        self._new_renderer()
-
-    async def meet_tools(self) -> None:
-        """A run that began without tools has some now: speak the dialect that suits the model for those."""
-        dialect = self._suitable_dialect(True)
-        if dialect != self.dialect.name:
-            await self.demote_dialect(dialect, "there are tools now")
-
-    def _suitable_dialect(self, tools: bool) -> str:
-        """Without tools there is nothing to choose from: whatever the model is, it is asked plainly."""
-        if not tools and self._wanted_dialect.startswith("auto"):
-            return "native"
-        return choose_dialect(self._wanted_dialect, self.model.profile).name
-
-    async def demote_dialect(self, dialect: str, reason: str) -> None:
-        await self.emit(DialectDemoted(dialect, self.dialect.name, reason))
-        self._new_renderer()
-
-    @property
-    def _wanted_dialect(self) -> str:
-        """The one that was set, unless the model (one for tests) speaks one whatever is set."""
-        return str(getattr(self.model, "speaks", "")) or self.settings.dialect
-
-    def _new_renderer(self) -> None:
-        """For the current model, in the dialect the log says, else the one that suits the model."""
-        name = self.state.dialect or self._suitable_dialect(bool(self.tools.at_start))
-        self.dialect: Dialect = dialect_for(name, self.settings.complete_name)
-        self.renderer = Renderer(self.dialect, self.settings, self.model.profile)
-        self.policy: ReplyPolicy | None = policy_of(self.model)
-
-    def system_prompt(self) -> str:
-        started = self.state.started
-        return self.dialect.system(started.system, self.state.tools, self.prompts) if started else ""
-
-    @property
-    def token_limit(self) -> int | None:
-        """The tokens one request may have; None when nothing is known about it."""
-        return token_limit(self.settings, self.model.profile)
-
-    def cache_for(self, component: str) -> WireCache:
-        return self._caches.setdefault(component, WireCache())
-
-    def release_caches(self) -> None:
-        """The run is over, though somebody may hold on to it: a local model may give its slot to another run."""
-        self._caches.clear()
-        self.renderer.forget()
 
     # ---- what goes into the log
 

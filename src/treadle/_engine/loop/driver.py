@@ -93,7 +93,7 @@ async def _drive(run: Execution, flow: Flow) -> RunResult[Any]:
     finally:
         await _taint_parent(run)
         run.early.discard()
-        run.release_caches()
+        run.current.release_caches()
         if alarm is not None:
             alarm.cancel()
         if journal is not None:
@@ -138,8 +138,8 @@ def result_now(run: Execution) -> RunResult[Any]:
     if typed and ending.output is None and run.state.finished is not None:
         ending.output = recorded_output(run)
     result = result_of(
-        run.state, run.id, system=run.system_prompt(), error=ending.error, output=ending.output,
-        typed=typed, unread=run.inbox.unread(), exceptions=run.exceptions,
+        run.state, run.id, system=run.current.system_prompt(), error=ending.error, output=ending.output,
+        typed=typed, unread=run.inbox.unread(), exceptions=run.calls.exceptions,
     )  # fmt: skip
     if run.masks is None:
         return result
@@ -189,17 +189,17 @@ async def _work(run: Execution, flow: Flow) -> None:
 async def _start(run: Execution) -> None:
     state = run.state
     if state.finished is None and not run.life.stopping:
-        await run.meet_model()
+        await run.current.meet_model()
     if state.started is None:
-        run.budget.require_prices(run.model.profile, run.model.name)
+        run.budget.require_prices(run.current.model.profile, run.current.model.name)
         blueprint, origin = run.blueprint, run.origin
         question = await prepared(origin.question, blueprint.models)
         system = blueprint.system if blueprint.system_of is None else await blueprint.system_of(run.context)
         await run.emit(
             RunStarted(
-                question, blueprint.name, run.model.name, run.dialect.name, system,
+                question, blueprint.name, run.current.model.name, run.current.dialect.name, system,
                 run.tools.at_start, origin.history, run.settings.asdict(), dict(blueprint.prompts),
-                origin.conversation, origin.user, run.depth, run.model.profile, sources=sources_before(run),
+                origin.conversation, origin.user, run.depth, run.current.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
                 client_tools=origin.client_tools,
             )
@@ -225,8 +225,8 @@ async def _start(run: Execution) -> None:
             await run.emit(msgspec.structs.replace(decision, tool=decision.tool or names.get(decision.call_id, "")))
         run.inbox.decisions.clear()
         await run.drain()
-        if run.model.name != state.model:
-            await run.switch_model("the run was resumed with another model")
+        if run.current.model.name != state.model:
+            await run.current.switch_model("the run was resumed with another model")
 
 
 async def _call_start_hooks(run: Execution, *, whole: bool) -> None:

@@ -69,15 +69,15 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if component == "loop" and not state.turn.thinking and run.hooks.before_round:
         await run_hooks(run.hooks.before_round, run.context)
     run.tools.refuse_taken_names()
-    if run.dialect.native and state.tools and state.started is not None and not state.started.tools:
-        await run.meet_tools()
+    if run.current.dialect.native and state.tools and state.started is not None and not state.started.tools:
+        await run.current.meet_tools()
     iteration = state.iteration + 1 if counted else max(1, state.iteration)
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
-    rendered = run.renderer.render(
+    rendered = run.current.renderer.render(
         state, component=component, must_answer=bool(state.constraints.answer_only), stream=stream
     )
-    request, policy = rendered.request, run.policy
+    request, policy = rendered.request, run.current.policy
     if policy is not None and request.decision_after and (bounds := policy.bounds(run.context)) is not None:
         request = request.replace(answer_from=bounds.answer_from, no_call_from=bounds.no_call_from)
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
@@ -94,8 +94,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await recover(run, error)
         return
     run.overflows = 0
-    if run.counts_tokens:
-        run.estimator.learn(request, reply.usage)
+    if run.current.counts_tokens:
+        run.current.estimator.learn(request, reply.usage)
     decision = None if reply.broken_off else read(run, reply, iteration)
     if policy is not None:
         verdict = await policy.review(run.context, reply, decision, request.decision_names)
@@ -113,11 +113,11 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         run.answer.retract()
     message = AssistantMessage(
         # A call that was read from plain text becomes a real one; its text would only repeat it.
-        text=decision.thought if run.dialect.native and decision.calls and not reply.calls else reply.text,
+        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
         calls=decision.calls,
         reasoning=reply.reasoning,
         # A native call has no text in which a text dialect could show it again.
-        dialect="native" if reply.calls else run.dialect.name,
+        dialect="native" if reply.calls else run.current.dialect.name,
         opaque=reply.opaque,
     )
     await run.defer(
@@ -128,10 +128,10 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     )  # fmt: skip
     if run.hooks.after_decision:
         await run_hooks(run.hooks.after_decision, run.context, decision)
-    if run.model.profile.constrained and decision.calls and all(call.from_text for call in decision.calls):
+    if run.current.model.profile.constrained and decision.calls and all(call.from_text for call in decision.calls):
         # Elsewhere they are read from its text for as long as they come: a free text would not be written better.
         await demote(run, "the model writes its calls as text")
-    if run.inbox.open and not (run.dialect.native and decision.calls):
+    if run.inbox.open and not (run.current.dialect.native and decision.calls):
         await run.drain()
 
 
@@ -145,8 +145,8 @@ def _is_typed_answer(run: Execution, decision: Decision) -> bool:
 
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     """The reply's meaning. Calls get ids that are unique in the run; nothing readable at all is a problem."""
-    known = run.state.turn.native_calls or run.model.profile.calls_natively
-    decision = reader_for(run.dialect, reply, known).decode(reply, run.state.tools)
+    known = run.state.turn.native_calls or run.current.model.profile.calls_natively
+    decision = reader_for(run.current.dialect, reply, known).decode(reply, run.state.tools)
     if _is_typed_answer(run, decision):
         decision = Decision(decision.thought, answer=reply.text)
     if decision.problem:
@@ -168,7 +168,7 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         if may_repair and run.state.tools and not run.state.constraints.answer_only:
             return Decision(thought=decision.answer or "", problem=NO_ACTION)
         return decision
-    used = run.used_call_ids
+    used = run.calls.used_ids
     calls: list[ToolCall] = []
     renamed = False
     for index, call in enumerate(decision.calls):
@@ -208,7 +208,7 @@ async def unreadable(run: Execution) -> None:
         return
     if failures >= 2:
         await demote(run, f"{failures} unreadable replies in a row")
-    request = run.dialect.reformat(state.turn.problem, run.prompts)
+    request = run.current.dialect.reformat(state.turn.problem, run.prompts)
     await run.emit(MessageAdded(UserMessage(request, kind="reformat"), "repair"))
     if policy.backoff:
         await asyncio.sleep(policy.backoff * failures)
@@ -255,10 +255,10 @@ async def recover(run: Execution, error: ModelError) -> None:
             return
     elif _may_refuse_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
         if _speaks_of_tools(error) and not _ABOUT_ONE_TOOL.search(str(error)):
-            refused_tools(run.model, store=run.settings.probe)
+            refused_tools(run.current.model, store=run.settings.probe)
         return
-    if run.has_fallback:
-        await run.use_fallback(str(error)[:300])
+    if run.current.has_fallback:
+        await run.current.use_fallback(str(error)[:300])
         return
     await fail(run, error)
 
@@ -291,11 +291,11 @@ def _speaks_of_tools(error: ModelError) -> bool:
 
 async def demote(run: Execution, reason: str) -> bool:
     """Go on in a dialect that asks less of the model, when the choice was left to us."""
-    if not run.settings.dialect.startswith("auto") or not run.dialect.native:
+    if not run.settings.dialect.startswith("auto") or not run.current.dialect.native:
         return False
-    profile = run.model.profile.with_abilities({"tool_call": False, "dialect": None})
+    profile = run.current.model.profile.with_abilities({"tool_call": False, "dialect": None})
     dialect = choose_dialect(run.settings.dialect, profile).name
-    if dialect == run.dialect.name:
+    if dialect == run.current.dialect.name:
         return False
-    await run.demote_dialect(dialect, reason)
+    await run.current.demote_dialect(dialect, reason)
     return True

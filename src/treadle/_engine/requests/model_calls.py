@@ -49,7 +49,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         sent, reservation = await reserve(run, request, iteration)
         shown = _Show(run, request.component, iteration)
         try:
-            reply = await _receive(run, run.model, sent, shown)
+            reply = await _receive(run, run.current.model, sent, shown)
         except ModelError as error:
             usage = spent_by_failure(run, sent, error, shown.received)
             if reservation is not None:
@@ -133,7 +133,7 @@ async def ask(
         return Reply(
             message.text, _raw_calls(message), reasoning=message.reasoning, usage=NO_USAGE, options=done.options
         )
-    profile = run.model.profile
+    profile = run.current.model.profile
     request = Request(
         messages=[shown(message, profile) for message in messages],
         tools=tools,
@@ -145,7 +145,7 @@ async def ask(
         component=component,
         tuned=tuned,
         decision_after=decision_after,
-        cache=run.cache_for(component),
+        cache=run.current.cache_for(component),
     )
     seqs = {id(entry.message): entry.seq for entry in state.conversation.window}
     sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
@@ -221,7 +221,7 @@ def _watcher(run: Execution, component: str) -> Watcher:
             and bool(run.state.tools)
             and run.blueprint.output_type is None
         )
-        return run.dialect.watch(tools=calls)
+        return run.current.dialect.watch(tools=calls)
     return Everything(answer=component in ANSWERING)
 
 

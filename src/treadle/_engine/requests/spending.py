@@ -30,9 +30,9 @@ async def reserve(run: Execution, request: Request, iteration: int) -> tuple[Req
     if not run.budget.bounded:
         return request, None
     hold_answer(run, answering=request.component in ANSWERING)
-    profile = run.model.profile
+    profile = run.current.model.profile
     wanted = request.max_tokens or profile.max_output or _ASSUMED_OUTPUT
-    sent = run.estimator.tokens(request)
+    sent = run.current.estimator.tokens(request)
     room = run.budget.room(priced(Usage(sent, requests=1), profile), profile)
     output = wanted if room is None else min(wanted, max(room, _MIN_REPLY))
     reservation = run.budget.reserve(priced(Usage(sent, output, requests=1), profile))
@@ -47,17 +47,19 @@ def hold_answer(run: Execution, *, answering: bool = False) -> None:
     if run.settings.on_budget != "force_answer" or answering or state.answer.pending or state.answer.done:
         run.budget.held = NO_USAGE
         return
-    size = sum(size_of(entry.message) for entry in state.conversation.window) + len(run.system_prompt().encode())
+    size = sum(size_of(entry.message) for entry in state.conversation.window)
+    size += len(run.current.system_prompt().encode())
     output = min(run.settings.max_tokens or _ANSWER_TOKENS, _ANSWER_TOKENS)
-    tokens = run.estimator.of_size(size + size_of_tools(state.tools))
-    run.budget.held = priced(Usage(tokens, output, requests=1), run.model.profile)
+    tokens = run.current.estimator.of_size(size + size_of_tools(state.tools))
+    run.budget.held = priced(Usage(tokens, output, requests=1), run.current.model.profile)
 
 
 def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
     """Whether the budget covers an answer to these messages."""
     hold_answer(run, answering=True)
     request = Request(messages=messages, component=ANSWERING[0])
-    return run.budget.covers(priced(Usage(run.estimator.tokens(request), _MIN_REPLY, requests=1), run.model.profile))
+    usage = Usage(run.current.estimator.tokens(request), _MIN_REPLY, requests=1)
+    return run.budget.covers(priced(usage, run.current.model.profile))
 
 
 def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
@@ -69,9 +71,9 @@ def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
         usage = _completed(run, request, usage, written)
     elif not usage.requests:
         usage = msgspec.structs.replace(usage, requests=1)
-    total = priced(usage, run.model.profile)
+    total = priced(usage, run.current.model.profile)
     if reply.used and usage.cost is None:  # a provider that names the cost has counted them
-        total = _with_fees(total, reply, run.model.profile)
+        total = _with_fees(total, reply, run.current.model.profile)
     return total
 
 
@@ -79,13 +81,13 @@ def spent_by_failure(run: Execution, request: Request, error: BaseException, rec
     """What an attempt has cost that failed or was cut off after `received` bytes of its reply."""
     usage = error.usage if isinstance(error, ModelError) else NO_USAGE
     if not run.budget.bounded:
-        return priced(usage, run.model.profile)
+        return priced(usage, run.current.model.profile)
     refused = isinstance(error, ModelError) and not isinstance(error, BadReplyError | ContentFilteredError)
     if refused and not received:  # the provider has not worked on it
         usage = msgspec.structs.replace(usage, requests=max(1, usage.requests))
     else:
         usage = _completed(run, request, usage, received)
-    return priced(usage, run.model.profile)
+    return priced(usage, run.current.model.profile)
 
 
 def _with_fees(usage: Usage, reply: Reply, profile: Profile) -> Usage:
@@ -105,8 +107,8 @@ def priced(usage: Usage, profile: Profile) -> Usage:
 
 def _completed(run: Execution, request: Request, usage: Usage, written: int) -> Usage:
     """The usage with an estimate for what was sent or written and is not in it."""
-    sent = 0 if usage.input_tokens else run.estimator.tokens(request)
-    wrote = 0 if usage.output_tokens or not written else run.estimator.of_size(written)
+    sent = 0 if usage.input_tokens else run.current.estimator.tokens(request)
+    wrote = 0 if usage.output_tokens or not written else run.current.estimator.of_size(written)
     return msgspec.structs.replace(
         usage,
         input_tokens=usage.input_tokens + sent,

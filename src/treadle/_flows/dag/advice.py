@@ -108,7 +108,7 @@ async def _ask(
         return await ask_model(run, component, conversation, **options)
 
     options: dict[str, Any] = {"default_value": default[0]} if default else {}
-    result = await structured_llm_call(run.model, messages, schema, parse, name=name, ask=ask, **options)
+    result = await structured_llm_call(run.current.model, messages, schema, parse, name=name, ask=ask, **options)
     return result.value
 
 
@@ -138,7 +138,8 @@ async def _conversation(run: Execution) -> str:
     ]
     parts: list[str] = []
     if before:
-        tokens = _CONVERSATION_TOKENS if run.token_limit is None else min(_CONVERSATION_TOKENS, run.token_limit // 4)
+        limit = run.current.token_limit
+        tokens = _CONVERSATION_TOKENS if limit is None else min(_CONVERSATION_TOKENS, limit // 4)
         text = transcript_of(before, _CONVERSATION_CHARS)
         said = await condense(run.context, text, hint="planner_input", tokens=tokens)
         parts.append(f"The conversation so far:\n{said}")

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from treadle._engine.core.experiment import takes_part
-from treadle._engine.preset import no_plugins
-from treadle._engine.settings import Settings
+from treadle._engine.settings import Settings, no_plugins
 from treadle._evals.why.lab.changes import ADDED, Change, described
 from treadle._flows import presets
 from treadle._flows.agent import Agent
