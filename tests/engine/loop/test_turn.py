@@ -238,7 +238,7 @@ def test_native_calls_that_cannot_be_read_twice_lead_to_a_dialect_that_asks_less
         chosen = await ready(ScriptedModel([]), [add], dialect="native")
         await chosen.emit(*unreadable(2))
         await turn(chosen)
-        assert chosen.dialect.name == "native"
+        assert chosen.current.dialect.name == "native"
 
     go(main())
 
