@@ -5,6 +5,7 @@ from __future__ import annotations
 LAYERS: list[list[tuple[str, str]]] = [
     [("_types", "values only: messages, events, state, errors")],
     [("_safety", "reading what strangers wrote; what is secret")],
+    [("_view", "the log as items, which every surface draws")],
     [("_journal", "SQLite, Postgres, memory"), ("_models", "providers, retry, profiles, probe")],
     [("_dialects", "how an action is written and read")],
     [("_tools", "schemas, running, built-ins, MCP, sandbox")],

@@ -22,6 +22,7 @@ LAYERS = [
     ["_version", "_lazy", "_python_process"],
     ["_types"],
     ["_safety"],
+    ["_view"],
     ["_journal", "_models"],
     ["_dialects"],
     ["_tools"],

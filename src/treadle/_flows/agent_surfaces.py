@@ -16,9 +16,7 @@ from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.settings import GROUPS, Settings
-from treadle._engine.surfaces.answer_pieces import AnswerPieces
 from treadle._engine.surfaces.bridge import bridge, drain_queue
-from treadle._engine.surfaces.text_view import TextView
 from treadle._flows.agent_tool import Delegate, agent_tool
 from treadle._flows.delegation.handoff import handoff_tool
 from treadle._models.base import Model
@@ -126,6 +124,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         `provisional=False` nothing is given before it is known to be the answer. Where a plug-in may take it back (a
         guardrail, research), the answer comes whole, at its end.
         """
+        from treadle._engine.surfaces.answer_pieces import AnswerPieces
         from treadle._flows.presets import takes_back
 
         tokens, pieces = 0, AnswerPieces(provisional=provisional, whole=takes_back(self))
@@ -144,6 +143,8 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Unpack[RunOptions[DepsT]]
     ) -> Generator[str, None, str]:
         """A plain generator of text: thoughts, tool input and output, answer. Its return value is the answer."""
+        from treadle._engine.surfaces.text_view import TextView  # only whoever watches pays for the view
+
         settings = self.settings.with_changes(
             {name: value for name, value in options.items() if name in GROUPS or name in Settings.__struct_fields__}
         )

@@ -12,7 +12,7 @@ from treadle._tools.external import answer_for
 from treadle._types.errors import ConfigError
 from treadle._types.events import Approved, ToolAnswered
 from treadle._types.messages import ToolCall
-from treadle._types.state import RunState
+from treadle._view.waiting import waiting_calls as waiting_calls
 
 Answer = Union[bool, Mapping[str, Any]]  # noqa: UP007 - it is read at run time
 """`True`, `False`, or `{"allow": True, "args": {...}, "always": True, "by": "...", "note": "..."}`."""
@@ -30,20 +30,6 @@ def decision_of(call_id: str, answer: Answer) -> Approved:
         return Approved(call_id, False, by, note or "the changed arguments are not a mapping of names to values")
     named = cast("dict[str, Any] | None", args)
     return Approved(call_id, answer.get("allow") is True, by, note, named, answer.get("always") is True)
-
-
-def waiting_calls(state: RunState) -> tuple[ToolCall, ...]:
-    """The calls a paused run waits for, without those that are decided or answered already."""
-    if state.paused is None:
-        return ()
-    return tuple(call for call in state.paused.calls if not _settled(state, call))
-
-
-def _settled(state: RunState, call: ToolCall) -> bool:
-    decision = state.calls.approvals.get(call.id)
-    if call.external:  # it may have been allowed before, and waits all the same
-        return call.id in state.calls.results or (decision is not None and not decision.allow)
-    return decision is not None
 
 
 def results_for(

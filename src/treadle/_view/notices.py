@@ -1,0 +1,131 @@
+"""Events that are drawn alone, as one item each: notices with their words, retries, interrupts, compactions.
+
+A new event that only has to be seen needs one entry in `ALONE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from treadle._types import events as ev
+from treadle._view.items import CheckItem, Checklist, Compaction, Interrupt, Item, Notice, ProviderUse, Retry
+
+CHECKLIST = "checklist"
+
+
+def drawn_alone(event: ev.Event, id: str) -> Item | None:
+    """The item that an event is drawn as whatever else has happened; None where there is none."""
+    make = ALONE.get(type(event))
+    return make(event, id) if make is not None else None
+
+
+def _retry(event: ev.ThinkFailed, id: str) -> Retry:
+    attempt = event.component, event.iteration, event.attempt
+    return Retry(id, *attempt, event.error, event.wait, rejected=bool(event.options))
+
+
+def _interrupt(event: ev.Injected, id: str) -> Interrupt:
+    return Interrupt(id, event.texts, event.ids)
+
+
+def _compaction(event: ev.ContextCompacted, id: str) -> Compaction:
+    return Compaction(id, event.original_messages, event.kept_messages, event.reason, event.summary)
+
+
+def _checklist(event: ev.PlanChanged, id: str) -> Checklist:
+    return Checklist(CHECKLIST, tuple(CheckItem(one.text, one.done) for one in event.steps), event.iteration)
+
+
+def _provider_use(event: ev.ProviderToolsUsed, id: str) -> ProviderUse:
+    return ProviderUse(id, event.component, event.iteration, event.calls, event.citations)
+
+
+def _fields(event: ev.Event) -> dict[str, Any]:
+    """The fields of an event that differ from their defaults."""
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    del fields["type"]
+    return fields
+
+
+def _quiet(event: ev.Event, id: str) -> Notice:
+    return Notice(id, str(event.__struct_config__.tag), "quiet", fields=_fields(event))
+
+
+def _selecting(event: ev.ToolSelectionStarted, id: str) -> Notice:
+    return Notice(id, "selecting_tools", "quiet", fields={"total_tools": event.total_tools})
+
+
+def _mode(event: ev.DagModeChosen, id: str) -> Notice:
+    return Notice(id, "mode", "quiet", fields={"mode": event.mode})
+
+
+def _planning(event: ev.DagPlanning, id: str) -> Notice:
+    return Notice(id, "planning", "quiet")
+
+
+def _verdict(event: ev.DagJudged, id: str) -> Notice:
+    return Notice(id, "verdict", "quiet", fields=msgspec.structs.asdict(event))
+
+
+def _phase(event: ev.PhaseChanged, id: str) -> Notice:
+    """A phase is a text; those about other agents and missing tools are worth a line."""
+    drawn = event.phase.startswith(("handed over to ", "background ", "going on without tools"))
+    title, _, text = event.phase.partition(": ")
+    return Notice(id, "phase", "note" if drawn else "quiet", title, text, {"phase": event.phase})
+
+
+def _tools_changed(event: ev.ToolsChanged, id: str) -> Notice:
+    names = [tool.name for tool in event.tools]
+    text = f"{', '.join(names) or 'none'} ({event.reason})"
+    return Notice(id, "tools_changed", "note", "tools now", text, {**_fields(event), "tools": names})
+
+
+def _model_switched(event: ev.ModelSwitched, id: str) -> Notice:
+    title = f"switched from {event.previous} to {event.model}"
+    return Notice(id, "model_switched", "warning", title, event.reason, _fields(event))
+
+
+def _dialect_demoted(event: ev.DialectDemoted, id: str) -> Notice:
+    title = f"switched to the dialect {event.dialect}"
+    return Notice(id, "dialect_demoted", "warning", title, event.reason, _fields(event))
+
+
+def _observed(event: ev.Observed, id: str) -> Notice:
+    level = "note" if event.looping or not event.progressing else "quiet"
+    return Notice(id, "observed", level, "observer", event.correction or event.reasoning, _fields(event))
+
+
+def _reflected(event: ev.Reflected, id: str) -> Notice:
+    return Notice(id, "reflected", "note", "reflection", event.text, _fields(event))
+
+
+def _resumed(event: ev.Resumed, id: str) -> Notice:
+    reason = "" if event.reason in ("", "forked") else f" ({event.reason})"
+    title = "forked" if event.reason == "forked" else f"resumed{reason}"
+    return Notice(id, "resumed", "divider", title, fields={"reason": event.reason})
+
+
+ALONE: dict[type, Callable[[Any, str], Item]] = {
+    ev.ThinkFailed: _retry,
+    ev.Injected: _interrupt,
+    ev.ContextCompacted: _compaction,
+    ev.PlanChanged: _checklist,
+    ev.ProviderToolsUsed: _provider_use,
+    ev.PhaseChanged: _phase,
+    ev.ToolSelectionStarted: _selecting,
+    ev.DagModeChosen: _mode,
+    ev.DagPlanning: _planning,
+    ev.DagJudged: _verdict,
+    ev.ToolsChanged: _tools_changed,
+    ev.ModelSwitched: _model_switched,
+    ev.DialectDemoted: _dialect_demoted,
+    ev.Observed: _observed,
+    ev.Reflected: _reflected,
+    ev.Resumed: _resumed,
+    ev.AnswerOnly: _quiet,
+    ev.MessageRetracted: _quiet,
+    ev.ReplyCapped: _quiet,
+}
