@@ -134,7 +134,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
                     tokens += record.event.usage.total_tokens
                 if record.depth:
                     continue
-                for text in pieces.feed(record.event):
+                for text in pieces.feed(record):
                     yield text, tokens
                 if isinstance(record.event, AnswerDone):
                     yield "", tokens

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from treadle import Usage
-from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending
+from treadle._cli.display.timeline import Card, Item, Line, Timeline, ending
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import Citation, ProviderCall
+from treadle._view.items import Answer
 
 ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
 
@@ -34,8 +35,8 @@ def test_a_thought_a_call_and_the_answer():
     thought, card, answer = shown
     assert thought == Line("thought", "I add.")
     assert isinstance(card, Card)
-    assert (card.call, card.done and card.done.content) == (ADD, "3")
-    assert answer == Answer("Three.", "loop")
+    assert (card.call.tool, card.call.args, card.call.content) == ("add", {"a": 1, "b": 2}, "3")
+    assert answer == Answer("answer", "final", "Three.", "loop")
     assert (timeline.iteration, timeline.usage.total_tokens) == (1, 7)
 
 
@@ -49,7 +50,7 @@ def test_what_is_going_on():
     ):
         items(timeline, event)
         assert timeline.activity == activity
-    assert [card.call.name for card in timeline.running.values()] == ["add"]
+    assert [card.call.tool for card in timeline.running()] == ["add"]
 
 
 def test_what_is_being_written_is_an_answer_or_a_thought():
@@ -78,7 +79,7 @@ def test_what_runs_inside_write_is_not_mixed_into_it():
 def test_output_that_comes_before_its_call_has_an_id():
     timeline = Timeline("r")
     items(timeline, ev.ToolOutput("", "add", "early "), ev.ToolStarted(ADD, 1), ev.ToolOutput("c1", "add", "late"))
-    assert [card.output for card in timeline.running.values()] == ["early late"]
+    assert [card.call.output for card in timeline.running()] == ["early late"]
 
 
 def test_past_records_are_not_shown_again():

@@ -10,7 +10,8 @@ from treadle._types import events as ev
 
 def given(*events: Any, provisional: bool = True) -> str:
     pieces = AnswerPieces(provisional=provisional)
-    return "".join(text for event in events for text in pieces.feed(event))
+    records = [ev.Record("run", seq, 0.0, event) for seq, event in enumerate(events)]
+    return "".join(text for record in records for text in pieces.feed(record))
 
 
 def test_an_answer_that_streamed_is_not_repeated():

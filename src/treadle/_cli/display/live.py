@@ -17,10 +17,11 @@ from rich.text import Text
 from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
 from treadle._cli.display.streaming import StreamedMarkdown
 from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
-from treadle._cli.display.timeline import Answer, Card, Item, Line, Timeline, ending, observation
+from treadle._cli.display.timeline import Card, Item, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
 from treadle._types.messages import ToolCall
+from treadle._view.items import Answer
 
 REFRESH_SECONDS = 0.1
 _OUTPUT_LINES = 4
@@ -128,11 +129,11 @@ class LiveDisplay:
             else:
                 style = "" if timeline.answering else "dim italic"
                 rows += [Text(f"  {line}", style=style, no_wrap=True) for line in last_lines(text, room, width - 4)]
-        for card in tuple(timeline.running.values()):
+        for card in timeline.running():
             rows.append(_head(card, width, "cyan"))
             rows += [
                 Text(f"│ {line}", style="dim", no_wrap=True)
-                for line in last_lines(card.output, _OUTPUT_LINES, width - 4)
+                for line in last_lines(card.call.output, _OUTPUT_LINES, width - 4)
                 if line
             ]
         if self._asking:
@@ -162,21 +163,17 @@ def _line(item: Line) -> RenderableType:
 
 
 def _head(card: Card, width: int, colour: str) -> Text:
-    name = clean(card.call.name)
+    name = clean(card.call.tool)
     args = arguments(card.call.args, max(10, width - len(name) - 6))
     return Text.assemble(("╭ ", colour), (name, f"bold {colour}"), "  ", args, no_wrap=True)
 
 
 def _card(card: Card, width: int) -> RenderableType:
-    done = card.done
-    colour = "red" if done is not None and done.error else "cyan"
+    call = card.call
+    colour = "red" if call.error else "cyan"
     rows: list[RenderableType] = [_head(card, width, colour)]
-    if done is not None:
-        lines = few_lines(observation(done), RESULT_LINES, max(10, width - 4))
-        rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in lines]
-        rows.append(
-            Text.assemble(
-                ("╰ ", colour), (f"{done.error} · " if done.error else "", colour), (seconds(done.elapsed), "dim")
-            )
-        )
+    lines = few_lines(observation(call), RESULT_LINES, max(10, width - 4))
+    rows += [Text.assemble(("│ ", colour), line, no_wrap=True) for line in lines]
+    error = f"{call.error} · " if call.error else ""
+    rows.append(Text.assemble(("╰ ", colour), (error, colour), (seconds(call.elapsed), "dim")))
     return Group(*rows)

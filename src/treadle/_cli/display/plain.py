@@ -13,10 +13,11 @@ import msgspec
 from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
 from treadle._cli.display.notice import AGAIN_SECONDS
 from treadle._cli.display.text import arguments, clean, few_lines, seconds, spent
-from treadle._cli.display.timeline import Answer, Card, Line, Timeline, ending, observation
+from treadle._cli.display.timeline import Card, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
 from treadle._types.messages import ToolCall
+from treadle._view.items import Answer
 
 _MARKS = {"thought": "", "note": "- ", "warning": "! ", "you": "you: ", "divider": "-- ", "plan": ""}
 
@@ -102,11 +103,10 @@ def _lines(item: Line | Card) -> list[str]:
         return [
             f"{pad}{_MARKS[item.kind] if number == 0 else ''}{line}" for number, line in enumerate(text.split("\n"))
         ]
-    lines = [f"{pad}> {clean(item.call.name)} {arguments(item.call.args, 400)}".rstrip()]
-    if item.done is not None:
-        lines += [f"{pad}  {line}" for line in few_lines(observation(item.done), RESULT_LINES)]
-        failed = f"{item.done.error}, " if item.done.error else ""
-        lines.append(f"{pad}  ({failed}{seconds(item.done.elapsed)})")
+    call = item.call
+    lines = [f"{pad}> {clean(call.tool)} {arguments(call.args, 400)}".rstrip()]
+    lines += [f"{pad}  {line}" for line in few_lines(observation(call), RESULT_LINES)]
+    lines.append(f"{pad}  ({f'{call.error}, ' if call.error else ''}{seconds(call.elapsed)})")
     return lines
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle._types.events import AnswerDelta, AnswerDone, AnswerRetracted, Event, Reset
+from treadle._types.events import Record
+from treadle._view.fold import ANSWER, RunView
+from treadle._view.items import Answer, More
 
 BREAK = "\n\n"
 """Stands after words that turned out not to be the answer."""
@@ -17,7 +19,7 @@ def missing(given: str, answer: str) -> str:
 
 
 class AnswerPieces:
-    """Feed it the events of one run, it gives text.
+    """Feed it the records of one run, it gives text.
 
     What was given stays given: words before a call are followed by an empty line, and so is an answer that is begun
     anew. Without `provisional` nothing is given before it is known to be the answer; a `whole` one is given at its end.
@@ -25,29 +27,34 @@ class AnswerPieces:
 
     def __init__(self, *, provisional: bool = True, whole: bool = False) -> None:
         self._provisional, self._whole = provisional, whole
+        self._view = RunView()
         self._given = ""
         self._waiting = ""
         self._break = ""
 
-    def feed(self, event: Event) -> Iterator[str]:
-        match event:
-            case AnswerDelta() if self._whole:
-                pass
-            case AnswerDelta(text=text, provisional=provisional):
-                if provisional and not self._provisional:
-                    self._waiting += text
-                else:
-                    yield self._more(self._waiting + text)
-            case AnswerRetracted() | Reset():
+    def feed(self, record: Record) -> Iterator[str]:
+        for change in self._view.feed(record):
+            if isinstance(change, More):
+                if change.id == ANSWER and not self._whole:
+                    yield from self._piece(change.text)
+                continue
+            if not isinstance(answer := change.item, Answer):
+                continue
+            if answer.state in ("retracted", "void"):
                 self._waiting = ""
                 if self._given:
                     self._given, self._break = "", BREAK
-            case AnswerDone(text=text):
-                if rest := missing(self._given, text):
+            elif answer.state == "final":
+                if rest := missing(self._given, answer.text):
                     yield self._more(rest)
                 self._given = ""
-            case _:
-                pass
+
+    def _piece(self, text: str) -> Iterator[str]:
+        answer = self._view.answer
+        if answer is not None and answer.state == "draft" and not self._provisional:
+            self._waiting += text
+        else:
+            yield self._more(self._waiting + text)
 
     def _more(self, text: str) -> str:
         self._given, self._waiting = self._given + text, ""

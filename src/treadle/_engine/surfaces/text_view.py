@@ -8,20 +8,10 @@ import msgspec
 
 from treadle._engine.surfaces.answer_pieces import missing
 from treadle._tools.results import SO_FAR
-from treadle._types.events import (
-    AnswerDelta,
-    AnswerDone,
-    AnswerRetracted,
-    Record,
-    Reset,
-    TextStreamed,
-    ThinkDone,
-    ToolDone,
-    ToolOutput,
-    ToolStarted,
-)
-from treadle._types.messages import text_of
+from treadle._types.events import Record
 from treadle._types.state import CONVERSATION
+from treadle._view.fold import RunView
+from treadle._view.items import Answer, Call, Change, More, Put, Thought
 
 OPEN, CLOSE = "<__final_answer__>", "</__final_answer__>"
 
@@ -44,43 +34,68 @@ class TextView:
         self._answer = ""
         """What was given of the answer."""
         self._open = False
-        self._streamed_tool = ""
+        self._streamed_call = ""
+        self._views: dict[str, RunView] = {}
 
     def feed(self, record: Record) -> Iterator[str]:
-        event = record.event
-        if record.depth:
-            yield from _of_a_child(record)
+        view = self._views.setdefault(record.run, RunView())
+        for change in view.feed(record):
+            if record.depth:
+                yield from _of_a_child(change, "  " * record.depth)
+            elif isinstance(change, More):
+                yield from self._piece(change, view)
+            elif isinstance(change.item, Thought):
+                yield from self._thought_changed(change.item, change)
+            elif isinstance(change.item, Answer):
+                yield from self._answer_changed(change.item)
+            elif isinstance(change.item, Call):
+                yield from self._call_changed(change.item, change)
+
+    def _piece(self, more: More, view: RunView) -> Iterator[str]:
+        item = view.items[more.id]
+        if isinstance(item, Answer):
+            if item.state == "draft" and self._markers:
+                self._waiting += more.text
+            else:
+                yield from self._say(more.text)
+        elif isinstance(item, Call):
+            self._streamed_call = item.call_id
+            yield more.text
+        elif isinstance(item, Thought) and item.component in CONVERSATION and not more.reasoning:
+            self._thought += more.text
+            yield more.text
+
+    def _thought_changed(self, item: Thought, change: Put) -> Iterator[str]:
+        if item.component not in CONVERSATION:
             return
-        match event:
-            case AnswerDelta(text=text, provisional=provisional):
-                if provisional and self._markers:
-                    self._waiting += text
-                else:
-                    yield from self._say(text)
-            case AnswerRetracted(text=text):
-                yield from self._move(text)
-            case TextStreamed(component=component, reasoning=False, text=text) if component in CONVERSATION:
-                self._thought += text
-                yield text
-            case ThinkDone(component=component) if component in CONVERSATION:
-                yield from self._end_of_thought(event)
-            case Reset():
-                yield from self._reset()
-            case ToolStarted(call=call):
-                yield f"\n[{call.name}] {msgspec.json.encode(call.args).decode()}\n"
-            case ToolOutput(call_id=call_id, text=text):
-                self._streamed_tool = call_id
-                yield text
-            case ToolDone(final=False):
-                if self._streamed_tool != event.call_id:
-                    yield text_of(event.content)
-                elif event.error:  # its output was shown as it came, its failure was not
-                    yield "\n" + text_of(event.content).partition(SO_FAR)[0]
-                yield "\n"
-            case AnswerDone(text=text):
-                yield from self._end_of_answer(text)
-            case _:
-                pass
+        if item.state == "done":
+            if item.text and not (self._thought.strip() or self._answer or item.problem):
+                yield item.text + "\n"
+            if item.calls or item.problem:
+                self._thought = ""
+        elif change.before is not None:  # its text is void
+            yield from self._reset()
+
+    def _answer_changed(self, item: Answer) -> Iterator[str]:
+        if item.state == "retracted":
+            yield from self._move(item.text)
+        elif item.state == "void":
+            yield from self._reset()
+        elif item.state == "final":
+            yield from self._end_of_answer(item.text)
+
+    def _call_changed(self, item: Call, change: Put) -> Iterator[str]:
+        if _starts(change):
+            yield _head(item)
+            if item.output:
+                self._streamed_call = item.call_id
+                yield item.output
+        elif _ends(change) and not item.final:
+            if self._streamed_call != item.call_id:
+                yield item.content
+            elif item.error:  # its output was shown as it came, its failure was not
+                yield "\n" + item.content.partition(SO_FAR)[0]
+            yield "\n"
 
     def _say(self, text: str) -> Iterator[str]:
         if self._thought and not self._answer:
@@ -115,12 +130,6 @@ class TextView:
             yield "\n"
         self._waiting = self._answer = self._thought = ""
 
-    def _end_of_thought(self, event: ThinkDone) -> Iterator[str]:
-        if event.thought and not (self._thought.strip() or self._answer or event.problem):
-            yield event.thought + "\n"
-        if event.message.calls or event.problem:
-            self._thought = ""
-
     def _end_of_answer(self, text: str) -> Iterator[str]:
         self.answer = text
         self._waiting = ""
@@ -131,11 +140,25 @@ class TextView:
         self._open, self._answer = False, ""
 
 
-def _of_a_child(record: Record) -> Iterator[str]:
+def _starts(change: Put) -> bool:
+    state = change.before.state if isinstance(change.before, Call) else ""
+    return isinstance(change.item, Call) and change.item.state == "running" and state != "running"
+
+
+def _ends(change: Put) -> bool:
+    before = change.before
+    return isinstance(change.item, Call) and change.item.ended and not (isinstance(before, Call) and before.ended)
+
+
+def _head(call: Call, indent: str = "") -> str:
+    return f"\n{indent}[{call.tool}] {msgspec.json.encode(call.args).decode()}\n"
+
+
+def _of_a_child(change: Change, indent: str) -> Iterator[str]:
     """Runs inside the run work side by side: whole lines only, indented by their depth."""
-    indent = "  " * record.depth
-    event = record.event
-    if isinstance(event, ToolStarted):
-        yield f"\n{indent}[{event.call.name}] {msgspec.json.encode(event.call.args).decode()}\n"
-    elif isinstance(event, ToolDone):
-        yield "".join(f"{indent}{line}\n" for line in text_of(event.content).splitlines())
+    if isinstance(change, More) or not isinstance(change.item, Call):
+        return
+    if _starts(change):
+        yield _head(change.item, indent)
+    elif _ends(change):
+        yield "".join(f"{indent}{line}\n" for line in change.item.content.splitlines())
