@@ -140,7 +140,7 @@ FIELDS = {
     "CallResult.error": "Why the call failed out there; empty when it did not.",
     "ClientTool.description": "What the model is told about it.",
     "ContentQuery.download": "Send it as a file to be saved.",
-    "EventsQuery.detail": "`plain`: what a user sees; `full`: thoughts and requests, too.",
+    "EventsQuery.detail": "`plain`: what a user sees; `full`: thoughts, too; `items`: view items, as the page draws.",
     "ImageItem.mime": "The kind of picture.",
     "Login.token": "The token of the server.",
     "NewRun.question": "What is asked: text, or text with pictures and files.",

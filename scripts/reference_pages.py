@@ -23,7 +23,6 @@ from treadle._models import script_file
 from treadle._models.catalog.providers import PROVIDERS
 from treadle._server.api import bodies, content
 from treadle._server.app import OPERATIONS
-from treadle._server.live import projection as projection_module
 from treadle._tools.base import Tool
 from treadle._tools.builtin import BUILTINS, builtin_factory
 
@@ -190,63 +189,10 @@ def _linked(kind: type[Any]) -> str:
 
 
 def _stream_events() -> list[tuple[str, str, str]]:
-    found = stream_event_fields()
-    if without := set(found) - set(words.STREAM_EVENTS):
-        raise LookupError(f"reference_words.py, STREAM_EVENTS: no words for {without}")
     return [
-        (code(name), text, " ".join(code(field) for field in found.get(name, ()) or words.PIECES[name]))
+        (code(name), text, " ".join(map(code, words.STREAM_FIELDS[name].split())))
         for name, text in words.STREAM_EVENTS.items()
     ]
-
-
-def stream_event_fields() -> dict[str, list[str]]:
-    """The names of the events of a stream, with the fields that the code writes into them."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(Path(inspect.getfile(projection_module)).parent.glob("*.py")):
-        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                named = _dictionaries(function)
-                for node in ast.walk(function):
-                    _collect(node, named, found)
-    return found
-
-
-def _dictionaries(function: ast.AST) -> dict[str, ast.Dict]:
-    """The dictionaries that a function gives a name to before it sends them."""
-    named: dict[str, ast.Dict] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            named[ast.unparse(target)] = node.value
-    for node in ast.walk(function):  # fields that are added later
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Subscript) and ast.unparse(target.value) in named:
-            named[ast.unparse(target.value)].keys.append(target.slice)
-    return named
-
-
-def _collect(node: ast.AST, named: dict[str, ast.Dict], found: dict[str, list[str]]) -> None:
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "ClientEvent":
-        parts = node.args
-    elif isinstance(node, ast.Tuple):
-        parts = node.elts
-    else:
-        return
-    if (
-        len(parts) < 2
-        or not isinstance(parts[0], ast.Constant)
-        or not isinstance(parts[1], ast.Dict | ast.Name | ast.BinOp)
-    ):
-        return
-    name = str(parts[0].value)
-    data = parts[1].left if isinstance(parts[1], ast.BinOp) else parts[1]
-    data = named.get(ast.unparse(data), data)
-    if not re.fullmatch("[a-z_]+", name) or not isinstance(data, ast.Dict):
-        return
-    fields = found.setdefault(name, [])
-    keys = [key for inner in ast.walk(parts[1]) if isinstance(inner, ast.Dict) for key in inner.keys] + data.keys
-    values = [key.value for key in keys if isinstance(key, ast.Constant)]
-    fields += [value for value in dict.fromkeys(map(str, values)) if value not in fields]
 
 
 PAGES: dict[str, Callable[[str], str]] = {

@@ -56,12 +56,27 @@ STREAM_EVENTS = {
     "activity": "`detail=full` only: a component other than the loop asks the model",
     "thought": "`detail=full` only: a piece of a thought",
     "output": "`detail=full` only: a piece of what a tool says while it works",
+    "items": "`detail=items` only: view items that are new or have changed, by `id`; the last has an `end`",
+    "piece": "`detail=items` only: more text of an item that is being written",
 }
-PIECES = {
-    "thought": ("content", "component", "iteration", "reasoning"),
-    "output": ("content", "call_id", "tool_name"),
+STREAM_FIELDS = {
+    "step": "type status iteration reasoning tool_name tool_args observation error iter_elapsed call_id artifacts "
+    "truncated",
+    "answer": "status content provisional",
+    "reset": "component attempt error wait replaced",
+    "phase": "phase total_tools mode round steps iteration reason calls call_id allow by note always tool_args error",
+    "step_progress": "step status task run round result error elapsed usage",
+    "inject": "type content ids",
+    "compact": "summary original_messages kept_messages reason",
+    "error": "type message stop_reason partial",
+    "done": "answer iterations usage elapsed stop_reason success run_id unread",
+    "activity": "component status iteration elapsed",
+    "thought": "content component iteration reasoning",
+    "output": "content call_id tool_name",
+    "items": "items",
+    "piece": "item content reasoning",
 }
-"""Fields of the events whose names the code does not spell out (`_server/live/follower.py`)."""
+"""Their fields; `tests/server/live/test_projection.py` compares them with what is sent."""
 
 TOOLS = """\
 # Built-in tools

@@ -53,19 +53,18 @@ class RunView:
     def feed(self, record: ev.Record) -> list[Change]:
         """Take one record, stored or transient; return what it changes."""
         changes = self._changes = []
-        event, status, usage = record.event, self.status, self.state.usage
+        event, usage = record.event, self.state.usage
         if not record.offset:
             self.state.apply(record)
-        handler = _HANDLERS.get(type(event))
-        if handler is not None:
-            handler(self, event, record)
         if (item := drawn_alone(event, str(record.seq))) is not None:
             self._put(item)
+        if (handler := _HANDLERS.get(type(event))) is not None:
+            handler(self, event, record)
         if (activity := activity_of(event)) is not None:
             self._now(activity=activity)
-        if self.state.usage is not usage and self.state.usage != usage:
+        if self.state.usage != usage:
             self._put(it.Cost(COST, self.state.usage, self.state.usage.total_tokens))
-        if self.status is not status and self.status != status:
+        if self.items.get(STATUS) is not self.status:
             self._put(self.status)
         return changes
 
@@ -90,7 +89,9 @@ class RunView:
         self._changes.append(Put(item, before))
 
     def _now(self, **changes: Any) -> None:
-        self.status = replace(self.status, **changes)
+        status = replace(self.status, **changes)
+        if status != self.status:
+            self.status = status
 
     def _grow(self, id: str, text: str, reasoning: bool = False) -> None:
         self._pieces.setdefault(id, []).append(text)
@@ -123,6 +124,7 @@ class RunView:
         without_answer = state.answered is None or (answer is not None and answer.source == "error")
         failed = event.stop_reason in ("error", "empty") or (bool(event.error) and without_answer)
         self._now(state="finished", activity="")
+        self._put(self.status)
         self._put(
             it.End(
                 END, event.stop_reason, event.success, failed, "" if failed else event.answer,
@@ -196,7 +198,9 @@ class RunView:
             thought = replace(thought, attempts=thought.attempts + 1, usage=thought.usage + event.usage)
             self._thinking[event.component] = thought
             self._put(thought)
-        self._void_answer(event.component)
+        draft = self.answer is not None and self.answer.state == "draft"
+        if event.component in ANSWERING or (draft and event.component in CONVERSATION):
+            self._void_answer()
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
         thought = self._thinking.pop(event.component, None)
@@ -239,6 +243,7 @@ class RunView:
             call,
             args=made.args,
             proposed=None if proposed == made.args else proposed,
+            iteration=event.iteration,
             state="running",
             began=record.time,
         )
@@ -272,6 +277,7 @@ class RunView:
         content = text_of(event.content)
         call = replace(
             call,
+            iteration=event.iteration,
             state=_ended(event),
             output="",
             content=content,
@@ -343,7 +349,7 @@ class RunView:
         thought = self._thinking.get(event.component)
         if thought is not None and self._pieces.pop(thought.id, None) is not None:
             self._put(thought)
-        self._void_answer(event.component)
+        self._void_answer()
 
     def _retract(self, text: str = "") -> None:
         """The words that were shown as the answer are not the answer; one that is complete stands."""
@@ -356,12 +362,10 @@ class RunView:
         self.answer = None
         self._changes.append(Put(Answer(ANSWER, "retracted", text, answer.source), answer))
 
-    def _void_answer(self, component: str) -> None:
+    def _void_answer(self) -> None:
         """What was shown of the answer does not count: it is written again."""
         answer = self.answer
         if answer is None or answer.state == "final" or (answer.state == "void" and ANSWER not in self._pieces):
-            return
-        if answer.state != "draft" and component in CONVERSATION:
             return
         self._pieces.pop(ANSWER, None)
         void = replace(answer, state="void", text="")

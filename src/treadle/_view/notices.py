@@ -70,11 +70,22 @@ def _verdict(event: ev.DagJudged, id: str) -> Notice:
     return Notice(id, "verdict", "quiet", fields=msgspec.structs.asdict(event))
 
 
+_PHASES = {
+    "handed over to ": "",
+    "background ": "background work",
+    "going on without tools": "some tools are missing",
+}
+"""How a phase that is worth a line begins, and its title where that is another one."""
+
+
 def _phase(event: ev.PhaseChanged, id: str) -> Notice:
     """A phase is a text; those about other agents and missing tools are worth a line."""
-    drawn = event.phase.startswith(("handed over to ", "background ", "going on without tools"))
-    title, _, text = event.phase.partition(": ")
-    return Notice(id, "phase", "note" if drawn else "quiet", title, text, {"phase": event.phase})
+    head, _, text = event.phase.partition(": ")
+    titles = [title or head for start, title in _PHASES.items() if event.phase.startswith(start)]
+    fields = {"phase": event.phase}
+    return (
+        Notice(id, "phase", "note", titles[0], text, fields) if titles else Notice(id, "phase", "quiet", fields=fields)
+    )
 
 
 def _tools_changed(event: ev.ToolsChanged, id: str) -> Notice:
@@ -84,7 +95,8 @@ def _tools_changed(event: ev.ToolsChanged, id: str) -> Notice:
 
 
 def _model_switched(event: ev.ModelSwitched, id: str) -> Notice:
-    title = f"switched from {event.previous} to {event.model}"
+    previous = f" from {event.previous}" if event.previous else ""
+    title = f"switched{previous} to {event.model}"
     return Notice(id, "model_switched", "warning", title, event.reason, _fields(event))
 
 
@@ -102,9 +114,11 @@ def _reflected(event: ev.Reflected, id: str) -> Notice:
     return Notice(id, "reflected", "note", "reflection", event.text, _fields(event))
 
 
+_RESUMED = {"": "resumed", "forked": "forked", "restarted": "resumed after a restart"}
+
+
 def _resumed(event: ev.Resumed, id: str) -> Notice:
-    reason = "" if event.reason in ("", "forked") else f" ({event.reason})"
-    title = "forked" if event.reason == "forked" else f"resumed{reason}"
+    title = _RESUMED.get(event.reason, f"resumed ({event.reason})")
     return Notice(id, "resumed", "divider", title, fields={"reason": event.reason})
 
 

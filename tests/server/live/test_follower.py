@@ -464,3 +464,49 @@ def test_a_plan_or_document_that_fails_anywhere_ends_for_its_clients_too(where: 
             assert "found it" in events[-1]["data"]["answer"]
         elif where != "step":
             assert body["stop_reason"] == "error"
+
+
+def rebuilt(events: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The items that a client has in its hands, as the page puts them together."""
+    items: dict[str, dict[str, Any]] = {}
+    for event in events:
+        if event["event"] == "piece":
+            item = items[event["data"]["item"]]
+            items[item["id"]] = item | {"text": item.get("text", "") + event["data"]["content"]}
+        for item in event["data"].get("items", ()):
+            items[item["id"]] = item
+            if item.get("state") == "retracted":
+                del items[item["id"]]
+    return items
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_items_for_a_client_that_drops(many: int):
+    text = " ".join(f"word{number}" for number in range(60))
+    model = PacedModel([*TWO_TOOLS[:1], "Let me look.", text], pause=0.002)
+    with serving(Agent(model, tools=[add, echo], answer="synthesize", stream_thoughts=True)) as client:
+        run = client.start()
+        got: list[dict[str, Any]] = []
+        while not any(item["kind"] == "end" for event in got[-1:] for item in event["data"].get("items", ())):
+            got += client.events(run, got[-1]["id"] if got else "", limit=many, detail="items")
+        client.wait(run)
+        complete = rebuilt(client.events(run, detail="items"))
+        assert rebuilt(got) == complete
+        assert complete["answer"]["text"] == text
+        assert complete["end"]["stop_reason"] == "answer"
+        assert any(event["event"] == "piece" for event in got), "nothing streamed"
+
+
+def test_items_of_a_draft_while_it_is_written():
+    gate = Gate()
+    model = PacedModel(["0123456789" * 5], chunk=10)
+    model.gates[3] = gate
+    with serving(Agent(model, tools=[add])) as client:
+        run = client.start()
+        gate.wait_reached()
+        first = client.events(run, detail="items", until="piece")
+        answer = rebuilt(first)["answer"]
+        assert (answer["state"], answer["text"]) == ("draft", "0123456789" * 3)
+        gate.open()
+        rest = client.events(run, first[-1]["id"], detail="items")
+        assert rebuilt(first + rest) == rebuilt(client.events(run, detail="items"))

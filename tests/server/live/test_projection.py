@@ -11,14 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle._server.live import projection
 from treadle._server.live.positions import START, ClientEvent, Position, read_position
-from treadle._server.live.projection import Projection
+from treadle._server.live.projection import _DRAWN, Projection
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.usage import Usage
+from treadle._view import items as it
 
-SOURCE = Path(projection.__file__)
+HTTP = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
+_ROWS = re.findall(
+    r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", HTTP.read_text("utf-8").partition("## Bodies")[0], re.MULTILINE
+)
+DOCUMENTED = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in _ROWS}
 CALL = ToolCall("c1", "add", {"a": 1})
 SECOND = ToolCall("c2", "echo", {"text": "x"})
 
@@ -29,7 +33,10 @@ def log(*events: ev.Event) -> list[ev.Record]:
 
 def show(records: list[ev.Record], detail: Any = "plain") -> list[tuple[str, str, dict[str, Any]]]:
     projection = Projection(detail)
-    return [(str(event.at), event.name, event.data) for record in records for event in projection.feed(record)]
+    events = [event for record in records for event in projection.feed(record)]
+    for event in events:
+        assert event.name == "phase" or event.data.keys() <= DOCUMENTED[event.name], "docs/reference/http.md"
+    return [(str(event.at), event.name, event.data) for event in events]
 
 
 LOOP = (
@@ -277,12 +284,12 @@ def test_full_detail_adds_names_and_never_changes_what_plain_says():
     assert {name for _, name, _ in extra} == {"activity", "phase"}
 
 
-def test_every_stored_event_is_shown_or_left_out_on_purpose():
-    handled = set(re.findall(r"^    ev\.(\w+): Projection", SOURCE.read_text(), re.MULTILINE))
-    stored = {event.__name__ for event in ev.Event.__args__ if event not in ev.TRANSIENT}
-    quiet = {"RunStarted", "LoopStarted", "Forked", "Tainted", "Noted", "ChildSpent", "ReplyConstrained"}
-    quiet |= {"Exchanged", "HistoryReplaced"}  # of recorded runs, which nobody follows live
-    assert stored - handled == quiet
+def test_every_item_is_shown_or_left_out_on_purpose():
+    assert {item.__name__ for item in it.Item.__args__} - {item.__name__ for item in _DRAWN} == {
+        "Turn",
+        "Status",
+        "Cost",
+    }
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ class RecordsQuery(In, frozen=True):
 
 
 class EventsQuery(In, frozen=True):
-    detail: Literal["plain", "full"] = "plain"
+    detail: Literal["plain", "full", "items"] = "plain"
     after: Annotated[str, Meta(max_length=40, pattern=r"^(\d{1,15}(\.\d{1,15})?)?$")] = ""
     """Like the header `Last-Event-ID`, for clients that cannot set one."""
 

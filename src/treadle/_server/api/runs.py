@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
@@ -19,7 +19,7 @@ from treadle._server.errors import ApiError, bad_request, conflict, unprocessabl
 from treadle._server.live.branches import ForkPlan
 from treadle._server.live.follower import Follower, follow
 from treadle._server.live.positions import START, Position, read_position
-from treadle._server.live.projection import Projection
+from treadle._server.live.projection import Detail, Projection
 from treadle._server.live.sse import EventStream
 from treadle._tools.external import client_tool
 from treadle._types.errors import ConfigError, RunBusyError, ToolError
@@ -136,7 +136,7 @@ async def run_events(call: Call) -> Response:
     return EventStream(follow(follower, settings), send_timeout=settings.send_timeout, on_end=end)
 
 
-async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Literal["plain", "full"]) -> bool:
+async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Detail) -> bool:
     if run_id in call.hub.runs:
         return False
     projection = Projection(detail)

@@ -16,7 +16,7 @@ from treadle._server.live.restoring import Restoring
 from treadle._server.live.sse import HEARTBEAT, encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
-from treadle._types.events import Record
+from treadle._types.events import AnswerDelta, AnswerRetracted, Event, Record, TextStreamed, ToolOutput
 
 _BATCH = 200
 """How many records are turned into events at a time, so that a long log does not become one huge chunk."""
@@ -79,7 +79,9 @@ class Follower:
         for group in _by_source(fresh):
             text = "".join(piece.text for piece in group)
             first, end = group[0], group[-1].end
-            if first.kind == "answer":
+            if self.projection.items:
+                yield from self.projection.live(_event(first, text), len(text), Position(first.seq, end))
+            elif first.kind == "answer":
                 yield from self.projection.answer_text(text, Position(first.seq, end))
             elif first.kind == "retracted":
                 yield from self.projection.retraction(Position(first.seq, end))
@@ -102,6 +104,20 @@ class Follower:
         else:
             return None  # its result has been shown
         return ClientEvent(piece.kind, data, Position(piece.seq, end), end - len(text))
+
+
+def _event(piece: Piece, text: str) -> Event:
+    """The transient event that a piece came from."""
+    name, iteration, reasoning = piece.source
+    match piece.kind:
+        case "answer":
+            return AnswerDelta(text, provisional=True)
+        case "thought":
+            return TextStreamed(name, iteration, text, reasoning)
+        case "output":
+            return ToolOutput(name, piece.tool, text)
+        case _:
+            return AnswerRetracted("")
 
 
 def _by_source(pieces: list[Piece]) -> Iterator[list[Piece]]:

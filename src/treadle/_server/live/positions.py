@@ -39,9 +39,12 @@ class ClientEvent(Struct, frozen=True):
     text_from: int = -1
     """For a piece of text: where it begins in its message. It ends at `at.offset`."""
 
+    opens: bool = False
+    """It stands directly before text that begins at `at`: a client that is there may not have seen it."""
+
     def after(self, position: Position) -> ClientEvent | None:
         """What of this event a client at `position` has not seen yet."""
-        if self.at <= position:
+        if self.at <= position and not (self.opens and self.at == position):
             return None
         if self.text_from >= 0 and position.seq == self.at.seq and position.offset > self.text_from:
             content = str(self.data["content"])[position.offset - self.text_from :]

@@ -11,6 +11,8 @@ from treadle._engine.masking.masks import Masks
 from treadle._server.live.positions import ClientEvent
 
 _READ = frozenset(("answer", "done", "error", "thought", "phase"))
+_NOT_RESTORED = frozenset(("turn", "interrupt"))
+"""Kinds of items that a client gets as they are in the log. So are calls, unless a person is asked about them."""
 
 
 class Restoring:
@@ -26,9 +28,12 @@ class Restoring:
             held, self._held = self._held, None
             if event.text_from < 0:
                 yield from () if held is None else (self._restored(held),)
-                yield self._restored(event) if event.name in _READ else event
+                if event.name == "items":
+                    yield self._restored_items(event)
+                else:
+                    yield self._restored(event) if event.name in _READ else event
                 continue
-            if held is not None and held.name == event.name:
+            if held is not None and (held.name, held.data.get("item")) == (event.name, event.data.get("item")):
                 event = _joined(held, event)
             elif held is not None:
                 yield self._restored(held)
@@ -40,6 +45,16 @@ class Restoring:
 
     def _restored(self, event: ClientEvent) -> ClientEvent:
         return msgspec.structs.replace(event, data=self._masks.restored(event.data))
+
+    def _restored_items(self, event: ClientEvent) -> ClientEvent:
+        items = [self._masks.restored(item) if _is_read(item) else item for item in event.data["items"]]
+        return msgspec.structs.replace(event, data={"items": items})
+
+
+def _is_read(item: dict[str, Any]) -> bool:
+    if item["kind"] == "call":
+        return bool(item["state"] == "asked")
+    return item["kind"] not in _NOT_RESTORED
 
 
 def _joined(first: ClientEvent, second: ClientEvent) -> ClientEvent:
