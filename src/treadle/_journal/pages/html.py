@@ -12,8 +12,9 @@ import msgspec
 
 from treadle._journal.pages.markdown import html_of_markdown
 from treadle._types import events as ev
-from treadle._types.messages import ToolCall, text_of
-from treadle._types.state import CONVERSATION, RunState, fold
+from treadle._types.state import CONVERSATION, RunState
+from treadle._view import items as it
+from treadle._view.fold import RunView
 
 _STYLE = """
 :root { color-scheme: light dark; background: Canvas; color: CanvasText; } a { color: light-dark(#1f5f9e, #8dbdf0); }
@@ -67,24 +68,32 @@ _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 def html_of(runs: Sequence[Sequence[ev.Record]], title: str = "") -> str:
     """The runs of a conversation, or one run, oldest first."""
-    states = [fold(records) for records in runs]
-    name = title or (states[0].question if states else "") or "A run"
+    views = [_view(records) for records in runs]
+    name = title or (views[0].state.question if views else "") or "A run"
     head = f"<title>{escape(_short(name))}</title><style>{_STYLE}</style>"
     meta = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
     size = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    body = "".join(_run(state, records) for state, records in zip(states, runs, strict=True))
+    body = "".join(_run(view, records) for view, records in zip(views, runs, strict=True))
     steps = '<button id="play" type="button">Replay</button><input id="at" type="range" min="1" aria-label="Step">'
     top = f'<header><h1>{escape(_short(name))}</h1>{steps}<output id="of"></output></header>'
     page = f"<head>{meta}{size}{head}</head><body>{top}<main>{body}</main><script>{_SCRIPT}</script></body>"
     return f"<!doctype html><html lang=en>{page}</html>\n"
 
 
-def _run(state: RunState, records: Sequence[ev.Record]) -> str:
-    finished = state.finished
+def _view(records: Sequence[ev.Record]) -> RunView:
+    view = RunView()
+    for record in records:
+        view.feed(record)
+    return view
+
+
+def _run(view: RunView, records: Sequence[ev.Record]) -> str:
+    state, finished = view.state, view.state.finished
     answer = finished.answer if finished is not None else ""
-    parts = [_block("h2", "Question"), _step(_text(state.question, "question")), *map(_step, _steps(records))]
+    made = {record.event.call_id: record.event.artifacts for record in records if isinstance(record.event, ev.ToolDone)}
+    parts = [_block("h2", "Question"), _step(_text(state.question, "question")), *map(_step, _steps(view, made))]
     if answer:
-        written = html_of_markdown(answer, _pictures(records))
+        written = html_of_markdown(answer, _pictures(made))
         parts.append(_step(f"{_block('h2', 'Answer')}<div class=answer>{written}</div>"))
     elif finished is not None:
         parts.append(_step(_text(f"{finished.stop_reason}: {finished.error or 'there is no answer'}", "answer")))
@@ -96,44 +105,43 @@ def _step(html: str) -> str:
     return f'<div class="step">{html}</div>'
 
 
-def _pictures(records: Sequence[ev.Record]) -> Mapping[str, str]:
+def _pictures(made: Mapping[str, Sequence[ev.Artifact]]) -> Mapping[str, str]:
     """What the tools have drawn, by name, as it can stand in a file."""
-    drawn = (one for record in records if isinstance(record.event, ev.ToolDone) for one in record.event.artifacts)
+    drawn = (one for artifacts in made.values() for one in artifacts)
     return {one.name: f"data:{one.mime};base64,{one.content}" for one in drawn if one.base64 and one.mime in _PICTURES}
 
 
-def _steps(records: Sequence[ev.Record]) -> Iterator[str]:
-    calls: dict[str, ToolCall] = {}
-    for record in records:
-        match record.event:
-            case ev.ThinkDone() if record.event.component in CONVERSATION:
-                calls |= {call.id: call for call in record.event.message.calls}
-                thought = (record.event.thought or record.event.message.reasoning).strip()
-                if thought and thought != (record.event.answer or "").strip():
-                    yield _text(thought, "thought")
-            case ev.ToolDone():
-                yield _call(record.event, calls.get(record.event.call_id))
-            case ev.Injected():
-                yield from (_text(f"> {text}", "question") for text in record.event.texts)
-            case ev.Approved():
-                decided = "allowed" if record.event.allow else "refused"
-                note = f": {record.event.note}" if record.event.note else ""
-                yield _text(f"{record.event.tool or record.event.call_id} {decided}{note}", "quiet")
-            case ev.ToolAnswered():
-                yield _text(f"{record.event.tool or record.event.call_id} was answered by whoever called", "quiet")
+def _steps(view: RunView, made: Mapping[str, Sequence[ev.Artifact]]) -> Iterator[str]:
+    for item in view.items.values():
+        match item:
+            case it.Thought() if item.component in CONVERSATION and item.words and not item.is_answer:
+                yield _text(item.words, "thought")
+            case it.Call() if item.ended:
+                yield _call(item, made.get(item.call_id, ()))
+            case it.Interrupt():
+                yield from (_text(f"> {text}", "question") for text in item.texts)
+            case it.Decision(decided="answered"):
+                yield _text(f"{item.tool} was answered by whoever called", "quiet")
+            case it.Decision():
+                yield _text(f"{item.tool} {item.decided}{f': {item.note}' if item.note else ''}", "quiet")
+            case it.Compaction():
+                sizes = f"{item.original_messages} messages to {item.kept_messages}"
+                yield _text(f"context compacted: {sizes}", "quiet")
+            case it.Notice() if item.level != "quiet":
+                yield _text(f"{item.title}{f': {item.text}' if item.text else ''}", "quiet")
             case _:
                 pass
 
 
-def _call(done: ev.ToolDone, call: ToolCall | None) -> str:
-    args = msgspec.json.encode(call.args).decode() if call is not None else ""
-    failed = ' class="failed"' if done.error else ""
-    took = f"<span class=quiet>{done.elapsed:.2f} s {escape(done.error)}</span>"
-    summary = f"<summary><code>{escape(done.name)}</code> {escape(_short(args))} {took}</summary>"
-    inside = f"<pre>{escape(args)}</pre><pre>{escape(text_of(done.content))}</pre>"
+def _call(call: it.Call, artifacts: Sequence[ev.Artifact]) -> str:
+    args = msgspec.json.encode(call.args).decode()
+    failed = ' class="failed"' if call.error else ""
+    took = f"<span class=quiet>{call.elapsed:.2f} s {escape(call.error)}</span>"
+    summary = f"<summary><code>{escape(call.tool)}</code> {escape(_short(args))} {took}</summary>"
+    inside = f"<pre>{escape(args)}</pre><pre>{escape(call.content)}</pre>"
     drawn = "".join(
         f'<img src="data:{one.mime};base64,{escape(one.content)}" alt="{escape(one.summary or one.name)}">'
-        for one in done.artifacts
+        for one in artifacts
         if one.base64 and one.mime in _PICTURES
     )
     return f"<details{failed}>{summary}{inside}</details>{drawn}"
