@@ -114,7 +114,7 @@ def test_exports(talk: Stage, browser: Any, tmp_path: Path):
     assert "**Pension Anna** costs 74 euros" in text
     assert "> **search**" in text
     data = json.loads(files["JSON"].read_text("utf-8"))
-    assert data["turns"][0]["steps"][-1]["observation"].startswith("[{")
+    assert data["turns"][0]["steps"][-1]["content"].startswith("[{")
     assert data["turns"][0]["result"]["usage"]["total_tokens"] > 0
     alone = browser.new_context(offline=True)
     page = alone.new_page()

@@ -95,9 +95,9 @@ def test_recorded_runs(browser: Any, shoot: Shoot):
         for title in (
             "Trying again",
             "Reflection",
-            "Switched to claude-x",
+            "to claude-x",
             "Resumed after a restart",
-            "Course corrected",
+            "Observer",
         ):
             assert title in notes
         stage.page.get_by_role("button", name="More").click()

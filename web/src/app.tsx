@@ -95,7 +95,7 @@ function Announcer() {
     if (!last) return "";
     if (last.view.error) return `The run failed: ${last.view.error.message}`;
     if (last.view.done) return last.view.done.stop_reason === "cancelled" ? "Stopped." : "The answer is ready.";
-    if (last.view.waiting.length) return `Waiting for your approval of ${last.view.waiting[0]?.tool_name}.`;
+    if (last.view.waiting.length) return `Waiting for your approval of ${last.view.waiting[0]?.tool}.`;
     return last.view.activity;
   });
   return (

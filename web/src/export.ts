@@ -2,7 +2,7 @@
 
 import { api } from "./api";
 import type { Turn } from "./model";
-import { atProvider, type Item } from "./view";
+import { atProvider, noteOf, wordsOf, type Step } from "./view";
 
 export type Format = "markdown" | "json" | "html";
 
@@ -23,26 +23,28 @@ function asMarkdown(title: string, turns: Turn[]): string {
   for (const turn of turns) {
     parts.push(`## ${turn.question.split("\n")[0]}`);
     if (turn.question.includes("\n")) parts.push(turn.question);
-    for (const item of turn.view.items) parts.push(step(item));
+    for (const item of turn.view.steps) parts.push(step(item));
     parts.push(turn.view.answer || (turn.view.error ? `**This did not work:** ${turn.view.error.message}` : ""));
   }
   return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-function step(item: Item): string {
+function step(item: Step): string {
   switch (item.kind) {
-    case "tool":
-      return `> **${item.name}** \`${JSON.stringify(item.args)}\`\n>\n${item.observation.split("\n").map((line) => `> ${line}`).join("\n")}`;
+    case "call":
+      return `> **${item.tool}** \`${JSON.stringify(item.args)}\`\n>\n${item.content.split("\n").map((line) => `> ${line}`).join("\n")}`;
     case "thought":
-      return `> ${item.text.replaceAll("\n", "\n> ")}`;
+      return `> ${wordsOf(item).replaceAll("\n", "\n> ")}`;
     case "interrupt":
-      return `> You added: ${item.text.replaceAll("\n", "\n> ")}`;
+      return `> You added: ${item.texts.join("\n\n").replaceAll("\n", "\n> ")}`;
     case "compaction":
       return "";
-    case "provider":
+    case "provider_use":
       return `> ${atProvider(item)}`;
-    case "note":
-      return `> ${item.title}${item.text ? `: ${item.text.replaceAll("\n", "\n> ")}` : ""}`;
+    default: {
+      const { title, text } = noteOf(item);
+      return `> ${title}${text ? `: ${text.replaceAll("\n", "\n> ")}` : ""}`;
+    }
   }
 }
 
@@ -54,10 +56,10 @@ function asJson(title: string, turns: Turn[]): string {
     model,
     question,
     created,
-    steps: view.items.map(({ key: _, ...item }) => item),
+    steps: view.steps,
     answer: view.answer,
     error: view.error,
-    result: view.done,
+    result: view.done && { ...view.done, usage: { ...view.cost?.usage, total_tokens: view.cost?.total_tokens ?? 0 } },
   }));
-  return JSON.stringify({ format: "treadle-conversation", version: 1, title, turns: listed }, null, 2);
+  return JSON.stringify({ format: "treadle-conversation", version: 2, title, turns: listed }, null, 2);
 }

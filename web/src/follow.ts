@@ -28,7 +28,7 @@ export function follow(run: string, listener: Listener): () => void {
     abort = new AbortController();
     try {
       const headers: Record<string, string> = last ? { "last-event-id": last } : {};
-      const address = url(`/api/runs/${encodeURIComponent(run)}/events?detail=full`);
+      const address = url(`/api/runs/${encodeURIComponent(run)}/events?detail=items`);
       const response = await fetch(address, { headers, signal: abort.signal, credentials: "same-origin" });
       if (response.status === 204) return stop();
       if (!response.ok || !response.body) {
@@ -44,7 +44,7 @@ export function follow(run: string, listener: Listener): () => void {
         if (stopped) return;
         if (event.id) last = event.id;
         listener.event(event);
-        if (event.event === "done") return stop();
+        if (event.event === "items" && (event.data.items as { kind: string }[]).some((item) => item.kind === "end")) return stop();
       }
       later();
     } catch {

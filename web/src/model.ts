@@ -9,7 +9,7 @@ import { withAttachments } from "./attachments";
 import { decoded } from "./places";
 import { createStore } from "./store";
 import type { AgentLine, CallResult, ConversationLine, Decision, Json, ServerEvent } from "./types";
-import { decided, EMPTY, reduce, type RunView } from "./view";
+import { applied, decided, EMPTY, type RunView } from "./view";
 
 export interface Turn extends Line {
   view: RunView;
@@ -260,10 +260,12 @@ export function watch(run: string): void {
     drawing = 0;
     const events = arrived;
     arrived = [];
-    update(run, (one) => ({ view: events.reduce(reduce, one.view) }));
+    const before = known.get(run)?.view;
+    update(run, (one) => ({ view: applied(one.view, events) }));
+    const after = known.get(run)?.view;
     forget(run);
-    if (events.some((event) => event.event === "done")) void ended(run);
-    else if (!over.has(run) && events.some((event) => event.data.phase === "paused" || event.data.phase === "resumed")) void attempt(refresh);
+    if (after?.done && !before?.done) void ended(run);
+    else if (!over.has(run) && after?.paused !== before?.paused) void attempt(refresh);
   };
   const stop = follow(run, {
     event(event) {

@@ -153,6 +153,7 @@ export interface AgentLine {
 
 export interface ServerEvent {
   id: string;
+  /** `items`, `piece`, or `error`. */
   event: string;
   data: Record<string, Json>;
 }

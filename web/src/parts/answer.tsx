@@ -6,7 +6,7 @@ import { GroundsPlace } from "../grounds/asked";
 import { blocks, footnotes } from "../markdown";
 import { say } from "../model";
 import { pageOf, passagesOf, type Passage } from "../sources";
-import type { Item } from "../view";
+import type { Step } from "../view";
 import { Close } from "./icons";
 
 interface Card {
@@ -17,7 +17,7 @@ interface Card {
   html?: string | undefined;
 }
 
-export function Answer({ text, open, run, items }: { text: string; open: boolean; run: string; items: Item[] }) {
+export function Answer({ text, open, run, items }: { text: string; open: boolean; run: string; items: Step[] }) {
   const files = useMemo(() => filesOf(run, items), [run, items]);
   const shown = useMemo(() => blocks(text, open, files.find, files.key), [text, open, files.key]);
   const [card, setCard] = useState<Card | null>(null);
@@ -85,8 +85,8 @@ function SourceCard({ card, close }: { card: Card; close: () => void }) {
 }
 
 /** The passage of that id: from the results that are shown, or from the log where they were too long to show. */
-async function passage(run: string, items: Item[], id: number): Promise<Passage | undefined> {
-  const observations = items.flatMap((item) => (item.kind === "tool" ? [item.observation] : []));
+async function passage(run: string, items: Step[], id: number): Promise<Passage | undefined> {
+  const observations = items.flatMap((item) => (item.kind === "call" ? [item.content] : []));
   const near = passagesOf(observations).get(id);
   if (near) return near;
   try {
@@ -107,11 +107,11 @@ async function passage(run: string, items: Item[], id: number): Promise<Passage 
 }
 
 /** The files that the tools of a run have made, by name. */
-function filesOf(run: string, items: Item[]) {
+function filesOf(run: string, items: Step[]) {
   const files = new Map<string, { address: string; mime: string }>();
   for (const item of items) {
-    if (item.kind !== "tool") continue;
-    for (const made of item.artifacts) files.set(made.name, { address: artifactUrl(run, item.call, made.name), mime: made.mime });
+    if (item.kind !== "call") continue;
+    for (const made of item.artifacts) files.set(made.name, { address: artifactUrl(run, item.call_id, made.name), mime: made.mime });
   }
   return { find: (name: string) => files.get(name), key: files.size ? `${run} ${[...files.keys()].join(" ")}` : "" };
 }

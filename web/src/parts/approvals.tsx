@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { pretty } from "../format";
 import { answerCall, decide } from "../model";
-import type { Json, WaitingCall } from "../types";
+import type { Call } from "../items";
+import type { Json } from "../types";
 import { Hand } from "./icons";
 
-export function Approvals({ run, calls }: { run: string; calls: WaitingCall[] }) {
+export function Approvals({ run, calls }: { run: string; calls: Call[] }) {
   const place = useRef<HTMLElement>(null);
   const first = calls[0]?.call_id;
   // Whoever is writing is not interrupted. The card gets the focus, not a button: a key that was meant for something else decides nothing.
@@ -27,12 +28,12 @@ function idle(): boolean {
   return !active || active === document.body || (active === composer() && !composer()?.value);
 }
 
-function Approval({ run, call }: { run: string; call: WaitingCall }) {
+function Approval({ run, call }: { run: string; call: Call }) {
   const [note, setNote] = useState("");
   const [edited, setEdited] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState(false);
-  const changed = edited !== null && edited !== written(call.tool_args);
+  const changed = edited !== null && edited !== written(call.args);
 
   const answer = async (allow: boolean, always = false) => {
     const args = allow && changed ? read(edited) : undefined;
@@ -53,14 +54,14 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
     (event.currentTarget as HTMLElement).focus();
   };
   return (
-    <div class="approval" role="group" aria-label={`May it use ${call.tool_name}?`} tabIndex={-1} onKeyDown={keys}>
+    <div class="approval" role="group" aria-label={`May it use ${call.tool}?`} tabIndex={-1} onKeyDown={keys}>
       <header>
         <Hand />
         <span>
-          May it use <strong>{call.tool_name}</strong>?
+          May it use <strong>{call.tool}</strong>?
         </span>
         {edited === null ? (
-          <button type="button" class="link" onClick={() => setEdited(written(call.tool_args))}>
+          <button type="button" class="link" onClick={() => setEdited(written(call.args))}>
             Edit
           </button>
         ) : (
@@ -69,8 +70,8 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
           </button>
         )}
       </header>
-      {call.why && call.why !== `approval of ${call.tool_name}` && <p class="why quiet">{call.why}</p>}
-      {edited === null ? <Arguments args={call.tool_args} /> : <Editor call={call} text={edited} invalid={!!problem} change={setEdited} />}
+      {call.why && call.why !== `approval of ${call.tool}` && <p class="why quiet">{call.why}</p>}
+      {edited === null ? <Arguments args={call.args} /> : <Editor call={call} text={edited} invalid={!!problem} change={setEdited} />}
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -78,7 +79,7 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
         <button type="button" class="primary" disabled={sent} onClick={() => void answer(true)}>
           {changed ? "Allow as changed" : "Allow"}
         </button>
-        <button type="button" disabled={sent} title={`Also every later call of ${call.tool_name} in this run`} onClick={() => void answer(true, true)}>
+        <button type="button" disabled={sent} title={`Also every later call of ${call.tool} in this run`} onClick={() => void answer(true, true)}>
           Always for this run
         </button>
         <button type="button" disabled={sent} onClick={() => void answer(false)}>
@@ -94,7 +95,7 @@ function Approval({ run, call }: { run: string; call: WaitingCall }) {
 }
 
 /** A call that is not executed by the server: whoever knows what came of it says so. */
-function Result({ run, call }: { run: string; call: WaitingCall }) {
+function Result({ run, call }: { run: string; call: Call }) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState(false);
@@ -104,15 +105,15 @@ function Result({ run, call }: { run: string; call: WaitingCall }) {
     setSent(false);
   };
   return (
-    <div class="approval" role="group" aria-label={`Result of ${call.tool_name}`} tabIndex={-1}>
+    <div class="approval" role="group" aria-label={`Result of ${call.tool}`} tabIndex={-1}>
       <header>
         <Hand />
         <span>
-          What came of <strong>{call.tool_name}</strong>?
+          What came of <strong>{call.tool}</strong>?
         </span>
       </header>
-      <Arguments args={call.tool_args} />
-      <textarea class="edit-arguments" aria-label={`Result of ${call.tool_name}, text or JSON`} rows={4} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <Arguments args={call.args} />
+      <textarea class="edit-arguments" aria-label={`Result of ${call.tool}, text or JSON`} rows={4} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -142,7 +143,7 @@ function Arguments({ args }: { args: Record<string, Json> }) {
 }
 
 interface EditorProps {
-  call: WaitingCall;
+  call: Call;
   text: string;
   invalid: boolean;
   change: (text: string) => void;
@@ -155,7 +156,7 @@ function Editor({ call, text, invalid, change }: EditorProps) {
     <textarea
       ref={box}
       class="edit-arguments"
-      aria-label={`Arguments of ${call.tool_name}, as JSON`}
+      aria-label={`Arguments of ${call.tool}, as JSON`}
       aria-invalid={invalid}
       rows={Math.min(16, text.split("\n").length + 1)}
       spellcheck={false}

@@ -4,20 +4,20 @@ import { useEffect, useReducer } from "preact/hooks";
 import { follow } from "../follow";
 import { brief } from "../format";
 import type { ServerEvent } from "../types";
-import { atProvider, EMPTY, reduce, type Item, type RunView } from "../view";
+import { applied, atProvider, EMPTY, noteOf, wordsOf, type RunView, type Step } from "../view";
 
-const grown = (view: RunView, event: ServerEvent): RunView => reduce(view, event);
+const grown = (view: RunView, event: ServerEvent): RunView => applied(view, [event]);
 
 export function ChildRun({ run }: { run: string }) {
   const [view, add] = useReducer(grown, EMPTY);
   useEffect(() => follow(run, { event: add, connection: () => undefined, refused: () => undefined }), [run]);
-  if (!view.items.length && !view.answer) return null;
+  if (!view.steps.length && !view.answer) return null;
   return (
     <>
       <h2>What it did</h2>
       <ol class="child" aria-label="Steps of the agent">
-        {view.items.map((item) => (
-          <li key={item.key}>{line(item)}</li>
+        {view.steps.map((item) => (
+          <li key={item.id}>{line(item)}</li>
         ))}
       </ol>
       {!view.done && view.answer && <p class="quiet">{view.answer}</p>}
@@ -25,18 +25,21 @@ export function ChildRun({ run }: { run: string }) {
   );
 }
 
-function line(item: Item): string {
+function line(item: Step): string {
   switch (item.kind) {
-    case "tool":
-      return `${item.name} ${brief(item.args)}${item.error ? `: ${item.error}` : ""}`;
+    case "call":
+      return `${item.tool} ${brief(item.args)}${item.error ? `: ${item.error}` : ""}`;
     case "thought":
+      return wordsOf(item);
     case "interrupt":
-      return item.text;
+      return item.texts.join("\n\n");
     case "compaction":
-      return `Context compacted: ${item.original} messages to ${item.kept}`;
-    case "provider":
+      return `Context compacted: ${item.original_messages} messages to ${item.kept_messages}`;
+    case "provider_use":
       return atProvider(item);
-    case "note":
-      return item.text ? `${item.title}: ${item.text}` : item.title;
+    default: {
+      const { title, text } = noteOf(item);
+      return text ? `${title}: ${text}` : title;
+    }
   }
 }

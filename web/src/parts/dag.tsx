@@ -3,12 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { seconds } from "../format";
 import { store } from "../model";
-import type { DagStep } from "../view";
+import type { PlanStep } from "../items";
 import { Lens } from "./icons";
 
 const WIDTH = 190;
 const HEIGHT = 62;
-const STATES: Record<DagStep["state"], string> = {
+const STATES: Record<string, string> = {
   waiting: "waits",
   running: "works",
   completed: "done",
@@ -24,8 +24,8 @@ interface Picture {
   lines: { key: string; from: string; path: string }[];
 }
 
-export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
-  const shape = steps.map((step) => `${step.id}<${step.dependencies.join(",")}`).join(";");
+export function Dag({ steps, round }: { steps: PlanStep[]; round: number }) {
+  const shape = steps.map((step) => `${step.step}<${step.dependencies.join(",")}`).join(";");
   const [picture, setPicture] = useState<Picture | null>(null);
   useEffect(() => {
     let wanted = true;
@@ -35,7 +35,7 @@ export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
     };
   }, [shape]);
   const [chosen, setChosen] = useState("");
-  const step = steps.find((one) => one.id === chosen);
+  const step = steps.find((one) => one.step === chosen);
   const done = steps.filter((one) => one.state === "completed" || one.state === "reused").length;
   return (
     <section class="dag" aria-label="Plan">
@@ -49,10 +49,10 @@ export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
         {picture && (
           <svg width={picture.width} height={picture.height} viewBox={`0 0 ${picture.width} ${picture.height}`}>
             {picture.lines.map((line) => (
-              <path key={line.key} d={line.path} class={`line ${steps.find((one) => one.id === line.from)?.state ?? ""}`} />
+              <path key={line.key} d={line.path} class={`line ${steps.find((one) => one.step === line.from)?.state ?? ""}`} />
             ))}
             {steps.map((one) => (
-              <Box key={one.id} step={one} place={picture.places.get(one.id)} chosen={one.id === chosen} choose={() => setChosen(one.id === chosen ? "" : one.id)} />
+              <Box key={one.step} step={one} place={picture.places.get(one.step)} chosen={one.step === chosen} choose={() => setChosen(one.step === chosen ? "" : one.step)} />
             ))}
           </svg>
         )}
@@ -62,7 +62,7 @@ export function Dag({ steps, round }: { steps: DagStep[]; round: number }) {
   );
 }
 
-function Box({ step, place, chosen, choose }: { step: DagStep; place: { x: number; y: number } | undefined; chosen: boolean; choose: () => void }) {
+function Box({ step, place, chosen, choose }: { step: PlanStep; place: { x: number; y: number } | undefined; chosen: boolean; choose: () => void }) {
   if (!place) return null;
   return (
     <g
@@ -71,7 +71,7 @@ function Box({ step, place, chosen, choose }: { step: DagStep; place: { x: numbe
       role="button"
       tabIndex={0}
       aria-pressed={chosen}
-      aria-label={`Step ${step.id}: ${step.task}. ${STATES[step.state]}`}
+      aria-label={`Step ${step.step}: ${step.task}. ${STATES[step.state] ?? step.state}`}
       onClick={choose}
       onKeyDown={(event) => {
         if (event.key === "Enter" || event.key === " ") {
@@ -83,10 +83,10 @@ function Box({ step, place, chosen, choose }: { step: DagStep; place: { x: numbe
       <rect width={WIDTH} height={HEIGHT} rx="10" />
       <circle class="light" cx="16" cy="19" r="4.5" />
       <text class="box-id" x="28" y="23">
-        {step.id}
+        {step.step}
       </text>
       <text class="box-state" x={WIDTH - 12} y="23" text-anchor="end">
-        {step.elapsed ? seconds(step.elapsed) : STATES[step.state]}
+        {step.elapsed ? seconds(step.elapsed) : (STATES[step.state] ?? step.state)}
       </text>
       <text class="box-task" x="14" y="45">
         {step.task.length > 27 ? `${step.task.slice(0, 26)}…` : step.task}
@@ -95,11 +95,11 @@ function Box({ step, place, chosen, choose }: { step: DagStep; place: { x: numbe
   );
 }
 
-function Detail({ step }: { step: DagStep }) {
+function Detail({ step }: { step: PlanStep }) {
   return (
     <div class="dag-detail">
       <p>
-        <strong>{step.id}</strong> {step.task}
+        <strong>{step.step}</strong> {step.task}
       </p>
       {step.hint && <p class="quiet">Hint: {step.hint}</p>}
       {(step.error || step.result) && <pre tabIndex={0}>{step.error || step.result}</pre>}
@@ -112,16 +112,16 @@ function Detail({ step }: { step: DagStep }) {
   );
 }
 
-async function draw(steps: DagStep[]): Promise<Picture> {
+async function draw(steps: PlanStep[]): Promise<Picture> {
   const { Graph, layout } = await import("@dagrejs/dagre");
   const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 44, marginx: 6, marginy: 6 });
   graph.setDefaultEdgeLabel(() => ({}));
-  const known = new Set(steps.map((step) => step.id));
-  for (const step of steps) graph.setNode(step.id, { width: WIDTH, height: HEIGHT });
-  for (const step of steps) for (const before of step.dependencies) if (known.has(before)) graph.setEdge(before, step.id);
+  const known = new Set(steps.map((step) => step.step));
+  for (const step of steps) graph.setNode(step.step, { width: WIDTH, height: HEIGHT });
+  for (const step of steps) for (const before of step.dependencies) if (known.has(before)) graph.setEdge(before, step.step);
   layout(graph);
-  const places = new Map(steps.map((step) => [step.id, graph.node(step.id) as { x: number; y: number }]));
+  const places = new Map(steps.map((step) => [step.step, graph.node(step.step) as { x: number; y: number }]));
   const lines = graph.edges().map((edge) => {
     // From the middle of one side to the middle of the other; on the way through the points that go around boxes.
     const [from, to] = [graph.node(edge.v), graph.node(edge.w)] as { x: number; y: number }[];

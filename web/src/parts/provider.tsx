@@ -1,10 +1,10 @@
 // What the provider did by itself while it wrote a reply: nothing of it was run here.
 
 import { plural } from "../format";
-import type { AtProvider } from "../view";
+import type { ProviderUse } from "../items";
 import { Chevron, Cross, Lens } from "./icons";
 
-export function ProviderCard({ used }: { used: AtProvider }) {
+export function ProviderCard({ used }: { used: ProviderUse }) {
   const failed = used.calls.some((call) => call.error);
   const names = [...new Set(used.calls.map((call) => call.tool))].join(", ") || "sources";
   const asked = used.calls.map((call) => call.input ?? "").filter(Boolean).join(" · ");

@@ -2,8 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import { artifactUrl } from "../api";
 import { brief, bytes, pretty, readable, seconds } from "../format";
 import { store } from "../model";
-import type { Artifact, Json } from "../types";
-import type { ToolUse } from "../view";
+import type { ArtifactLine, Call } from "../items";
+import type { Json } from "../types";
 import { ChildRun } from "./child";
 import { Check, Chevron, Cross, Download, File, Lens } from "./icons";
 
@@ -21,22 +21,22 @@ const ERRORS: Record<string, string> = {
 
 const WORK = { running: "works in the background", done: "ended in the background", failed: "failed in the background", stopped: "stopped with the run" };
 
-export function ToolCard({ use, run }: { use: ToolUse; run: string }) {
+export function ToolCard({ use, run }: { use: Call; run: string }) {
   const [open, setOpen] = useState(false);
   const running = use.state === "running" || use.work === "running";
-  const failed = use.state === "failed" || use.work === "failed";
+  const failed = isFailed(use) || use.work === "failed";
   return (
-    <div class={`tool ${use.state}`}>
+    <div class={`tool ${isFailed(use) ? "failed" : use.state}`}>
       <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <span class="state" role="img" aria-label={running ? "running" : failed ? "failed" : "done"}>
             {running ? <span class="spinner" /> : failed ? <Cross size={14} /> : <Check size={14} />}
           </span>
-          <span class="tool-name">{use.name}</span>
+          <span class="tool-name">{use.tool}</span>
           <span class="tool-brief">{brief(use.args)}</span>
           {use.error && <span class="tool-error">{ERRORS[use.error] ?? use.error}</span>}
           {use.work && <span class={use.work === "failed" ? "tool-error" : "quiet"}>{WORK[use.work]}</span>}
-          <span class="tool-time">{running ? <Clock since={use.began} /> : use.elapsed > 0 && seconds(use.elapsed)}</span>
+          <span class="tool-time">{running ? <Clock since={use.began * 1000} /> : use.elapsed > 0 && seconds(use.elapsed)}</span>
           <span class="chevron">
             <Chevron size={15} />
           </span>
@@ -49,22 +49,25 @@ export function ToolCard({ use, run }: { use: ToolUse; run: string }) {
       </details>
       {!open && running && use.output && <LiveLine text={use.output} />}
       {use.artifacts.map((artifact) => (
-        <ArtifactView key={artifact.name} artifact={artifact} run={run} call={use.call} />
+        <ArtifactView key={artifact.name} artifact={artifact} run={run} call={use.call_id} />
       ))}
     </div>
   );
 }
 
-function Body({ use, run }: { use: ToolUse; run: string }) {
+/** It has no result: it failed, was not allowed, or was stopped. */
+const isFailed = (use: Call): boolean => ["failed", "refused", "cancelled"].includes(use.state);
+
+function Body({ use, run }: { use: Call; run: string }) {
   const child = useChild(run, use);
   return (
     <>
       <h2>Arguments</h2>
       {Object.keys(use.args).length ? <Arguments args={use.args} /> : <p class="quiet">None</p>}
-      {use.asked && (
+      {use.proposed && (
         <>
-          <h2>You changed them; the model asked for</h2>
-          <Arguments args={use.asked} />
+          <h2>They were changed; the model asked for</h2>
+          <Arguments args={use.proposed} />
         </>
       )}
       {use.output && (
@@ -77,9 +80,9 @@ function Body({ use, run }: { use: ToolUse; run: string }) {
       )}
       {use.state !== "running" && (
         <>
-          <h2>{use.state === "failed" ? "Error" : "Observation"}</h2>
-          <pre tabIndex={0} class={use.state === "failed" ? "bad" : ""}>
-            {readable(use.observation)}
+          <h2>{isFailed(use) ? "Error" : "Observation"}</h2>
+          <pre tabIndex={0} class={isFailed(use) ? "bad" : ""}>
+            {readable(use.content)}
           </pre>
           {use.truncated && <p class="quiet">Cut for the model; the journal has it whole.</p>}
         </>
@@ -108,9 +111,9 @@ function Arguments({ args }: { args: Record<string, Json> }) {
 }
 
 /** An agent that was used as a tool has a run of its own, under the run and the call. */
-function useChild(run: string, use: ToolUse): string {
+function useChild(run: string, use: Call): string {
   const keys = Object.keys(use.args);
-  return use.child || (keys.includes("reasoning") && keys.includes("context")) ? `${run}.${use.call}` : "";
+  return use.has_run || (keys.includes("reasoning") && keys.includes("context")) ? `${run}.${use.call_id}` : "";
 }
 
 function LiveLine({ text }: { text: string }) {
@@ -128,7 +131,7 @@ function Clock({ since }: { since: number }) {
   return <>{passed < 1 ? "" : seconds(passed)}</>;
 }
 
-function ArtifactView({ artifact, run, call }: { artifact: Artifact; run: string; call: string }) {
+function ArtifactView({ artifact, run, call }: { artifact: ArtifactLine; run: string; call: string }) {
   const [open, setOpen] = useState(false);
   // A picture is looked at at once. One with scripts in it (SVG) does not run them there, but it stays in its frame.
   const picture = /^image\/(png|jpeg|gif|webp|avif)$/.test(artifact.mime);

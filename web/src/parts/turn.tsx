@@ -6,7 +6,8 @@ import { count, money, plural, seconds } from "../format";
 import { again, store, takeUp, watchAgain, type Turn } from "../model";
 import { GroundsButton } from "../grounds/asked";
 import { Failed } from "../reading";
-import type { Compaction, Item, Note, RunView, Thought } from "../view";
+import type { Compaction, Thought } from "../items";
+import { noteOf, wordsOf, type RunView, type Step as StepItem } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
@@ -32,7 +33,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
           {view.done ? "Answered by" : "Now speaking:"} <strong>{view.speaker}</strong>
         </p>
       )}
-      {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.items} />}
+      {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.steps} />}
       {view.done && <Foot turn={turn} />}
     </article>
   );
@@ -43,7 +44,7 @@ const MOST_STEPS = 200;
 
 function Steps({ turn }: { turn: Turn }) {
   const [shown, setShown] = useState(MOST_STEPS);
-  const { items } = turn.view;
+  const { steps: items } = turn.view;
   if (!items.length) return null;
   const earlier = Math.max(0, items.length - shown);
   return (
@@ -55,7 +56,7 @@ function Steps({ turn }: { turn: Turn }) {
       )}
       <ol class="thread" aria-label="Steps" start={earlier + 1}>
         {items.slice(earlier).map((item) => (
-          <li key={item.key} class={`knot of-${item.kind}`}>
+          <li key={item.id} class={`knot of-${KNOTS[item.kind] ?? item.kind}`}>
             <Step item={item} run={turn.run} />
           </li>
         ))}
@@ -64,9 +65,11 @@ function Steps({ turn }: { turn: Turn }) {
   );
 }
 
-const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
+const KNOTS: Record<string, string> = { call: "tool", provider_use: "provider", notice: "note", retry: "note", pause: "note" };
+
+const Step = memo(function Step({ item, run }: { item: StepItem; run: string }) {
   switch (item.kind) {
-    case "tool":
+    case "call":
       return <ToolCard use={item} run={run} />;
     case "thought":
       return <ThoughtView thought={item} />;
@@ -74,15 +77,15 @@ const Step = memo(function Step({ item, run }: { item: Item; run: string }) {
       return (
         <div class="interrupt">
           <span class="quiet">You added</span>
-          <p>{item.text}</p>
+          <p>{item.texts.join("\n\n")}</p>
         </div>
       );
     case "compaction":
       return <Divider compaction={item} />;
-    case "note":
-      return <Aside note={item} />;
-    case "provider":
+    case "provider_use":
       return <ProviderCard used={item} />;
+    default:
+      return <Aside note={noteOf(item)} />;
   }
 });
 
@@ -91,9 +94,11 @@ const MACHINE = /^\s*(\{|\[|```|Action\s*:)/;
 
 function ThoughtView({ thought }: { thought: Thought }) {
   const [whole, setWhole] = useState(false);
-  if (thought.open && MACHINE.test(thought.text)) return <p class="thought quiet">Writing…</p>;
-  const text = thought.text.split(/\n?Action\s*:/)[0] ?? "";
-  const long = text.length > 320 && !thought.open;
+  const open = thought.state === "open";
+  const words = wordsOf(thought);
+  if (open && MACHINE.test(words)) return <p class="thought quiet">Writing…</p>;
+  const text = words.split(/\n?Action\s*:/)[0] ?? "";
+  const long = text.length > 320 && !open;
   return (
     <div class={`thought${long && !whole ? " cut" : ""}`}>
       <p>{text}</p>
@@ -111,7 +116,7 @@ function Divider({ compaction }: { compaction: Compaction }) {
     <details class="divider">
       <summary>
         <span>
-          Earlier steps were summarised: {plural(compaction.original, "message")} reduced to {compaction.kept}
+          Earlier steps were summarised: {plural(compaction.original_messages, "message")} reduced to {compaction.kept_messages}
         </span>
       </summary>
       {compaction.summary && <p>{compaction.summary}</p>}
@@ -119,7 +124,7 @@ function Divider({ compaction }: { compaction: Compaction }) {
   );
 }
 
-function Aside({ note }: { note: Note }) {
+function Aside({ note }: { note: { title: string; text: string } }) {
   if (!note.text) return <p class="note quiet">{note.title}</p>;
   return (
     <details class="note quiet">
@@ -182,7 +187,7 @@ function Activity({ turn }: { turn: Turn }) {
 function Failure({ turn }: { turn: Turn }) {
   const { view } = turn;
   if (!view.error) return null;
-  const found = view.items.filter((item) => item.kind === "tool" && item.state === "done").length;
+  const found = view.steps.filter((item) => item.kind === "call" && item.state === "done").length;
   return (
     <section class="failure" role="group" aria-label="The run failed">
       <strong>This did not work</strong>
@@ -226,14 +231,15 @@ const ENDS: Record<string, string> = {
 
 function Foot({ turn }: { turn: Turn }) {
   const done = turn.view.done;
+  const usage = turn.view.cost?.usage;
   const inspected = store.get().inspected === turn.run;
   if (!done) return null;
   const facts = [
     ENDS[done.stop_reason],
     turn.view.dag.length ? plural(turn.view.dag.length, "step") : plural(done.iterations, "iteration"),
-    done.usage.tool_calls ? plural(done.usage.tool_calls, "tool call") : "",
-    `${count(done.usage.total_tokens)} tokens`,
-    money(done.usage.cost),
+    usage?.tool_calls ? plural(usage.tool_calls, "tool call") : "",
+    `${count(turn.view.cost?.total_tokens ?? 0)} tokens`,
+    money(usage?.cost ?? null),
     seconds(done.elapsed),
   ].filter(Boolean);
   return (
