@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -317,3 +319,13 @@ def test_recorded_plan():
     assert all(step.state in ("completed", "failed", "skipped", "reused") and step.task for step in steps)
     assert view.answer is not None
     assert view.answer.state == "final"
+
+
+def test_a_run_that_nobody_watches_folds_no_view():
+    program = """
+import sys
+from treadle import Agent, ScriptedModel
+assert Agent(ScriptedModel(["Hello."]), tools=None).run_sync("Hi").answer == "Hello."
+assert "treadle._view.fold" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from treadle._types import events as ev
 
 _OF_COMPONENTS = {
@@ -34,16 +37,20 @@ def activity_of_component(component: str) -> str:
 
 def activity_of(event: ev.Event) -> str | None:
     """What a run does from this event on; None where the event does not say."""
-    match event:
-        case ev.ToolSelectionStarted():
-            return f"choosing among {event.total_tools} tools"
-        case ev.DagPlanning():
-            return "planning"
-        case ev.DagPlanned():
-            return "working on the plan"
-        case ev.AnswerOnly():
-            return "answering with what is known"
-        case ev.PhaseChanged() if ": " not in event.phase:
-            return _OF_PHASES.get(event.phase, event.phase.replace("_", " "))
-        case _:
-            return None
+    say = _OF_EVENTS.get(type(event))
+    return say(event) if say is not None else None
+
+
+def _phase(event: ev.PhaseChanged) -> str | None:
+    if ": " in event.phase:  # it tells something that happened, not what goes on
+        return None
+    return _OF_PHASES.get(event.phase, event.phase.replace("_", " "))
+
+
+_OF_EVENTS: dict[type, Callable[[Any], str | None]] = {
+    ev.ToolSelectionStarted: lambda event: f"choosing among {event.total_tools} tools",
+    ev.DagPlanning: lambda event: "planning",
+    ev.DagPlanned: lambda event: "working on the plan",
+    ev.AnswerOnly: lambda event: "answering with what is known",
+    ev.PhaseChanged: _phase,
+}

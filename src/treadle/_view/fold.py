@@ -62,7 +62,7 @@ class RunView:
             handler(self, event, record)
         if (activity := activity_of(event)) is not None:
             self._now(activity=activity)
-        if self.state.usage != usage:
+        if self.state.usage is not usage and self.state.usage != usage:
             self._put(it.Cost(COST, self.state.usage, self.state.usage.total_tokens))
         if self.items.get(STATUS) is not self.status:
             self._put(self.status)
@@ -89,9 +89,9 @@ class RunView:
         self._changes.append(Put(item, before))
 
     def _now(self, **changes: Any) -> None:
-        status = replace(self.status, **changes)
-        if status != self.status:
-            self.status = status
+        status = self.status
+        if any(getattr(status, name) != value for name, value in changes.items()):
+            self.status = replace(status, **changes)
 
     def _grow(self, id: str, text: str, reasoning: bool = False) -> None:
         self._pieces.setdefault(id, []).append(text)
@@ -208,19 +208,23 @@ class RunView:
             thought = Thought(f"thought:{record.seq}", event.component, event.iteration)
         self._pieces.pop(thought.id, None)
         usage = thought.usage + event.usage if thought.usage is not NO_USAGE else event.usage
-        thought = replace(thought, state="done", elapsed=event.elapsed, usage=usage)
         if event.component not in CONVERSATION:
-            self._put(thought)
+            self._put(replace(thought, state="done", elapsed=event.elapsed, usage=usage))
             return
         message = event.message
+        words = (event.thought or message.reasoning).strip()
         thought = replace(
             thought,
+            state="done",
             text=event.thought,
             reasoning=message.reasoning,
             problem=event.problem,
-            calls=tuple(call.id for call in message.calls),
+            is_answer=bool(words) and words == (event.answer or "").strip(),
+            calls=tuple([call.id for call in message.calls]),
+            elapsed=event.elapsed,
+            usage=usage,
         )
-        self._put(replace(thought, is_answer=bool(thought.words) and thought.words == (event.answer or "").strip()))
+        self._put(thought)
         if message.calls or event.problem:
             self._retract()
         for call in message.calls:

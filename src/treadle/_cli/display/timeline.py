@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -42,7 +43,7 @@ class Timeline:
         self.run_id = run_id
         self.activity = "starting"
         self.usage = NO_USAGE
-        self._views: dict[str, RunView] = {run_id: RunView()}
+        self._views = defaultdict[str, RunView](RunView)
         """The run and those inside it, which are shown indented."""
         self._writing = ""
         """The item whose text is being written now."""
@@ -91,7 +92,7 @@ class Timeline:
         return " · ".join(parts)
 
     def feed(self, record: Record) -> Iterator[Item]:
-        view = self._views.setdefault(record.run, RunView())
+        view = self._views[record.run]
         own = record.run == self.run_id
         for change in view.feed(record):
             if isinstance(change, it.More):
@@ -101,7 +102,7 @@ class Timeline:
             item = change.item
             if isinstance(item, it.Status) and item.activity:
                 self.activity = item.activity
-            elif isinstance(item, it.Thought):
+            elif isinstance(item, it.Thought) and item.usage is not NO_USAGE:
                 self.usage += item.usage - (change.before.usage if isinstance(change.before, it.Thought) else NO_USAGE)
             elif isinstance(item, it.Answer) and own and item.state == "final":
                 yield item
@@ -115,6 +116,8 @@ class Timeline:
 def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
     """What an item is printed as, once it is complete."""
     match item := change.item:
+        case it.Status() | it.Cost():  # the most frequent ones, shown in the status line
+            pass
         case it.Thought(state="done") if item.component in CONVERSATION:
             if item.problem:
                 yield Line("warning", f"invalid reply: {one_line(item.problem, 200)}", depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import msgspec
@@ -35,10 +36,10 @@ class TextView:
         """What was given of the answer."""
         self._open = False
         self._streamed_call = ""
-        self._views: dict[str, RunView] = {}
+        self._views = defaultdict[str, RunView](RunView)
 
     def feed(self, record: Record) -> Iterator[str]:
-        view = self._views.setdefault(record.run, RunView())
+        view = self._views[record.run]
         for change in view.feed(record):
             if record.depth:
                 yield from _of_a_child(change, "  " * record.depth)

@@ -77,9 +77,14 @@ class Projection:
         if self.items:
             return self._changed_items(changes, record.seq)
         rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None
+        pairs: list[tuple[str, dict[str, Any]]] = []
+        for change in changes:
+            if (draw := _DRAWN.get(type(change.item))) is not None:
+                pairs.extend(draw(self, change.item, change.before, record.seq))
         # The second event of a record has offset 0, the third offset 1.
-        pairs = enumerate((pair for change in changes for pair in self._drawn(change, record.seq)), -1)
-        events = [ClientEvent(name, data, Position(record.seq, offset)) for offset, (name, data) in pairs]
+        events = [
+            ClientEvent(name, data, Position(record.seq, offset)) for offset, (name, data) in enumerate(pairs, -1)
+        ]
         return [rest, *events] if rest is not None else events
 
     # ---- items
@@ -176,10 +181,6 @@ class Projection:
         return call is not None and call.state == "running"
 
     # ---- one method per kind of item
-
-    def _drawn(self, change: it.Put, seq: int) -> Pairs:
-        draw = _DRAWN.get(type(change.item))
-        return draw(self, change.item, change.before, seq) if draw is not None else iter(())
 
     def on_thought(self, item: it.Thought, before: it.Item | None, seq: int) -> Pairs:
         status = "start" if item.state == "open" else item.state
