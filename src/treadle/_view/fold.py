@@ -121,7 +121,7 @@ class RunView:
         self._background.clear()
         self._pieces.clear()
         state, answer = self.state, self.answer
-        without_answer = state.answered is None or (answer is not None and answer.source == "error")
+        without_answer = state.answer.done is None or (answer is not None and answer.source == "error")
         failed = event.stop_reason in ("error", "empty") or (bool(event.error) and without_answer)
         self._now(state="finished", activity="")
         self._put(self.status)
