@@ -83,7 +83,7 @@ def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_fo
         ("What is the base-10 logarithm of 5000?", "log10(5000)"),
     ],
 )
-def test_ordinary_arithmetic_is_no_invention(question: str, expression: str):
+def test_numbers_in_calls_of_a_model_with_an_adapter_are_left_alone(question: str, expression: str):
     run(call("calculate", expression=expression), DONE, question=question, abilities={"adapter": "taught"})
     assert [expression] == CALLED
 
@@ -149,24 +149,6 @@ def test_one_that_may_change_something_is_thought_about_first(effect: str):
     form = str(model.requests[2].format)
     assert [name in form for name in ("'price'", "'calculate'", "final_answer", "thought")] == [True, False, True, True]
     assert CALLED == ["Casa Luna"]
-
-
-@tool(effect="pure")
-def machine(code: str) -> str:
-    """A washing machine or a dryer.
-
-    Args:
-        code: W1 to W4 for the washing machines, D1 to D3 for the dryers.
-    """
-    CALLED.append(code)
-    return "service on 27 September"
-
-
-@pytest.mark.parametrize(("code", "called"), [("W3", True), ("D3", False), ("W4", False), ("N3", False)])
-def test_a_thing_of_the_task_in_the_form_that_the_description_shows_is_no_invention(code: str, called: bool):
-    asked = "Washing machine 3 is noisy. When is its next service?"
-    run(call("machine", code=code), DONE, DONE, DONE, question=asked, tools=(machine, hotel))
-    assert (code in CALLED) is called
 
 
 def test_a_model_with_an_adapter_was_taught_without_that():
@@ -358,9 +340,3 @@ def test_after_an_error_of_the_tool_itself_another_value_may_be_tried():
     replies = (call("order", number="mine"), call("order", number="WO-77123"), answer_in("direct", "It was sent."))
     run(*replies, question="What about my order?", tools=(order, hotel))
     assert CALLED[-1] == "WO-77123"
-
-
-def test_a_day_in_the_form_of_the_parameter_is_no_invention():
-    replies = (call("order", number="20260704"), answer_in("direct", "It was sent."))
-    run(*replies, question="What was ordered on the fourth of July 2026?", tools=(order, hotel))
-    assert CALLED == ["20260704"]

@@ -9,7 +9,7 @@ from typing import Any
 from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._local.guards.numbers_and_ids import is_calculated, mentions, said_otherwise
+from treadle._local.guards.numbers_and_ids import is_calculated, mentions
 from treadle._local.guards.run_queries import is_insisted_on, small_under_grammar
 from treadle._local.guards.support import prompt, require_other_tool, source_texts
 from treadle._tools.base import ToolOutcome
@@ -38,9 +38,7 @@ class ExampleValueGuard(Plugin):
         if tool is None or is_insisted_on(run, call):
             return call
         for name, value in _examples(call.args, tool.schema):
-            if not any(_has(text, value) for text in source_texts(run)) and not said_otherwise(
-                value, source_texts(run)
-            ):
+            if not any(_has(text, value) for text in source_texts(run)):
                 objection = prompt(run, "example_value", OBJECTION)
                 objection = objection.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
                 await require_other_tool(run, self.name, call.name)
