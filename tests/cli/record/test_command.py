@@ -185,7 +185,7 @@ def test_a_recorder_that_is_killed_is_followed_by_one_that_goes_on(tmp_path: Pat
     child, address = start()
     try:
         send(address, first)
-        eventually(lambda: [one for one in go(states()) if one.open], "the first exchange is stored")
+        eventually(lambda: [one for one in go(states()) if one.calls.open], "the first exchange is stored")
     finally:
         child.kill()
         child.communicate()

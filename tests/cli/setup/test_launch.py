@@ -224,7 +224,7 @@ def test_an_address_is_a_model_wherever_one_is_named(
 
 
 def test_how_to_use_a_bigger_model_is_said_once(capsys: pytest.CaptureFixture[str]):
-    small = Choice("local:qwen2.5-coder-0.5b", "no key is set", small=True)
+    small = Choice("local:qwen2.5-coder-0.5b", "no key is set", last_resort=True)
     for said in (True, False):
         print_choice(small)
         shown = " ".join(capsys.readouterr().err.split())

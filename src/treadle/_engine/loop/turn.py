@@ -22,7 +22,7 @@ from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
-from treadle._types.events import MessageAdded, ThinkDone, ThinkStarted
+from treadle._types.events import Event, MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Reply
 
@@ -100,9 +100,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     if policy is not None:
         verdict = await policy.review(run.context, reply, decision, request.decision_names)
         if isinstance(verdict, AskAgain):
-            run.early.discard()
-            run.answer.retract()
-            await run.emit(*verdict.events(policy.name, component, iteration, reply))
+            await _drop(run, *verdict.events(policy.name, component, iteration, reply))
             return
         if isinstance(verdict, Refuse):
             decision = Decision(problem=verdict.why)
@@ -133,6 +131,13 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.current.dialect.native and decision.calls):
         await run.drain()
+
+
+async def _drop(run: Execution, *events: Event) -> None:
+    """Take back what the reply started and showed, and record why it does not count."""
+    run.early.discard()
+    run.answer.retract()
+    await run.emit(*events)
 
 
 def _is_typed_answer(run: Execution, decision: Decision) -> bool:
