@@ -47,26 +47,27 @@ from treadle._types.errors import ConfigError
 
 logger = get_logger("treadle.server")
 
-OPERATIONS: tuple[Operation, ...] = (
-    *runs.OPERATIONS,
-    *catalog.OPERATIONS,
-    *comparison.OPERATIONS,
-    *why.OPERATIONS,
-    *inspection.OPERATIONS,
-    *grounds.OPERATIONS,
-    *conversations.OPERATIONS,
-    *search.OPERATIONS,
-    *memory.OPERATIONS,
-    *agent_operations.OPERATIONS,
-    *meta.OPERATIONS,
-    *openai_chat.OPERATIONS,
-    *openai_responses.OPERATIONS,
-    *openai_stored.OPERATIONS,
-    *anthropic_messages.OPERATIONS,
-    *ag_ui.OPERATIONS,
-    *vercel_ai.OPERATIONS,
-    *a2a.OPERATIONS,
+_MODULES = (
+    runs,
+    catalog,
+    comparison,
+    why,
+    inspection,
+    grounds,
+    conversations,
+    search,
+    memory,
+    agent_operations,
+    meta,
+    openai_chat,
+    openai_responses,
+    openai_stored,
+    anthropic_messages,
+    ag_ui,
+    vercel_ai,
+    a2a,
 )
+OPERATIONS = tuple(operation for module in _MODULES for operation in module.routes.operations)
 
 
 def create_app(

@@ -9,11 +9,13 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from treadle._server.api import bodies as b
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import find_artifact, find_content, record_body, request_body
 from treadle._server.errors import bad_request, conflict, not_found
 from treadle._server.live.branches import question_files
 from treadle._types.events import RunStarted
+
+routes = Routes("inspector")
 
 ARTIFACT_CSP = (
     "sandbox; default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
@@ -22,7 +24,9 @@ ARTIFACT_CSP = (
 _SHOWN_INLINE = ("text/", "image/", "audio/", "video/", "application/json", "application/pdf")
 
 
+@routes("GET", "/api/runs/{run_id}/records", b.RecordList, query=b.RecordsQuery, errors=(404,))
 async def run_records(call: Call) -> Response:
+    """The run's log."""
     query: b.RecordsQuery = call.query
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
@@ -31,7 +35,9 @@ async def run_records(call: Call) -> Response:
     return answer(b.RecordList([record_body(record) for record in page], len(records) > len(page)))
 
 
+@routes("GET", "/api/runs/{run_id}/requests/{seq}", b.RequestBody, errors=(404, 409))
 async def run_request(call: Call) -> Response:
+    """The exact request a record sent to the model."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     number = call.path("seq")
@@ -40,8 +46,12 @@ async def run_request(call: Call) -> Response:
     return answer(request_body(await call.hub.records(run_id), int(number)))
 
 
+@routes("GET", "/api/runs/{run_id}/artifacts/{name:path}", "*/*", tag="runs", query=b.ArtifactQuery, errors=(404, 409))
 async def run_artifact(call: Call) -> Response:
-    """A file that a tool made: shown in a sandbox without scripts, network or an origin."""
+    """A file that a tool made, to be shown in a sandbox.
+
+    A file that a tool made: shown in a sandbox without scripts, network or an origin.
+    """
     query: b.ArtifactQuery = call.query
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
@@ -50,8 +60,12 @@ async def run_artifact(call: Call) -> Response:
     return _file(content, artifact.mime, artifact.name, download=query.download)
 
 
+@routes("GET", "/api/runs/{run_id}/files/{number}", "*/*", tag="runs", errors=(404, 409))
 async def run_file(call: Call) -> Response:
-    """What was sent with the question, shown in the same sandbox."""
+    """A file that was sent with the question, by its place among them, from 0.
+
+    What was sent with the question, shown in the same sandbox.
+    """
     run_id, number = call.path("run_id"), call.path("number")
     await call.hub.owned(run_id, call.principal.user)
     started = (await call.hub.records(run_id))[0].event
@@ -71,8 +85,12 @@ def _decoded(text: str) -> bytes:
         raise conflict("it is marked as base64 but is not valid base64") from None
 
 
+@routes("GET", "/api/runs/{run_id}/contents/{digest}", "*/*", query=b.ContentQuery, errors=(404,))
 async def run_content(call: Call) -> Response:
-    """What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox."""
+    """The content of an image, a sound or a file that a record refers to.
+
+    What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox.
+    """
     query: b.ContentQuery = call.query
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
@@ -90,55 +108,3 @@ def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
         "cache-control": "private, max-age=3600",
     }
     return Response(content, 200, headers, media_type=mime)
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/records",
-        handler=run_records,
-        tag="inspector",
-        query=b.RecordsQuery,
-        errors=(404,),
-        summary="The run's log.",
-        answers={200: b.RecordList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/requests/{seq}",
-        handler=run_request,
-        tag="inspector",
-        errors=(404, 409),
-        summary="The exact request a record sent to the model.",
-        answers={200: b.RequestBody},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/contents/{digest}",
-        handler=run_content,
-        tag="inspector",
-        query=b.ContentQuery,
-        errors=(404,),
-        summary="The content of an image, a sound or a file that a record refers to.",
-        answers={200: "*/*"},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/artifacts/{name:path}",
-        handler=run_artifact,
-        tag="runs",
-        query=b.ArtifactQuery,
-        errors=(404, 409),
-        summary="A file that a tool made, to be shown in a sandbox.",
-        answers={200: "*/*"},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/files/{number}",
-        handler=run_file,
-        tag="runs",
-        errors=(404, 409),
-        summary="A file that was sent with the question, by its place among them, from 0.",
-        answers={200: "*/*"},
-    ),
-)

@@ -1,4 +1,4 @@
-"""Operations of the API: one table of them makes the routes and the OpenAPI document; `perform` answers a request."""
+"""Operations of the API: `Routes` declares them, for routing and the OpenAPI document; `perform` answers a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = get_logger("treadle.server")
 
 
 class Context:
-    """What all operations of one server share."""
+    """Holds the objects that all operations of one server share."""
 
     def __init__(self, hub: Hub, authenticator: Authenticator, settings: ServerSettings, metrics: Metrics) -> None:
         self.hub = hub
@@ -57,29 +57,85 @@ class Call(Struct, frozen=True):
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
+    async def owned_run(self) -> str:
+        """Return the run id of the path; the run must be one that the user may see."""
+        run_id = self.path("run_id")
+        await self.hub.owned(run_id, self.principal.user)
+        return run_id
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
 
 class Operation(Struct, frozen=True, kw_only=True):
     method: str
     path: str
-    handler: Callable[[Call], Awaitable[Response]]
-    summary: str
+    handler: Handler
     tag: str
     answers: Mapping[int, Any]
     """The content of each successful status: a type (sent as JSON), the name of a media type, or None."""
-    body: type[Struct] | None = None
-    query: type[Struct] | None = None
-    errors: tuple[int, ...] = ()
+    body: type[Struct] | None
+    query: type[Struct] | None
+    errors: tuple[int, ...]
     """Statuses of its own, besides those any operation may answer with."""
-    open: bool = False
+    open: bool
     """Allowed without a token."""
-    refusal: Callable[[ApiError], Response] = error_response
-    """An error as a response, in the form of its protocol."""
-    refused: type[Struct] | None = None
-    """What such a response has in it, where it is not our own form."""
+    refusal: Callable[[ApiError], Response]
+    """Turns an error into a response, in the form of its protocol."""
+    refused: type[Struct] | None
+    """The body of such a response, where it is not our own form."""
 
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the handler's docstring."""
+        return " ".join((self.handler.__doc__ or "").partition("\n\n")[0].split())
+
+
+class Routes:
+    """Collects the operations of one module: `@routes("GET", "/health", Health)` stands above a handler."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.operations: list[Operation] = []
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        answers: Any,
+        *,
+        tag: str = "",
+        body: type[Struct] | None = None,
+        query: type[Struct] | None = None,
+        errors: tuple[int, ...] = (),
+        open: bool = False,
+        refusal: Callable[[ApiError], Response] = error_response,
+        refused: type[Struct] | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Declare an operation. `answers` is the content of status 200, or a mapping of statuses to contents."""
+
+        def declare(handler: Handler) -> Handler:
+            operation = Operation(
+                method=method,
+                path=path,
+                handler=handler,
+                tag=tag or self.tag,
+                answers=answers if isinstance(answers, dict) else {200: answers},
+                body=body,
+                query=query,
+                errors=errors,
+                open=open,
+                refusal=refusal,
+                refused=refused,
+            )
+            self.operations.append(operation)
+            return handler
+
+        return declare
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -13,7 +13,7 @@ from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
 from treadle._server.api.content import TextItem, content_of
 from treadle._server.api.conversations import conversation_so_far
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import run_body
 from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
 from treadle._server.live.branches import ForkPlan
@@ -27,8 +27,12 @@ from treadle._types.events import Record
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 
+routes = Routes("runs")
 
+
+@routes("POST", "/api/runs", {201: b.Created, 200: b.Created}, body=b.NewRun, errors=(404, 409))
 async def create_run(call: Call) -> Response:
+    """Start a run. It continues whether or not a client follows it."""
     new: b.NewRun = call.body
     if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
         return answer(existing)
@@ -95,7 +99,9 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
     return b.Created(run_id, facts.conversation, f"/api/runs/{run_id}/events")
 
 
+@routes("GET", "/api/runs/{run_id}", b.RunBody, errors=(404,))
 async def get_run(call: Call) -> Response:
+    """The state of a run."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     records = await call.hub.records(run_id)
@@ -105,14 +111,18 @@ async def get_run(call: Call) -> Response:
     return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
+@routes("DELETE", "/api/runs/{run_id}", b.Done, errors=(404, 409))
 async def delete_run(call: Call) -> Response:
+    """Delete a finished or paused run and its children."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     await call.hub.delete(run_id)
     return answer(b.Done(True))
 
 
+@routes("GET", "/api/runs/{run_id}/events", {200: "text/event-stream", 204: None}, query=b.EventsQuery, errors=(404,))
 async def run_events(call: Call) -> Response:
+    """The events of a run, live or finished, from the beginning or after `Last-Event-ID`."""
     query: b.EventsQuery = call.query
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
@@ -144,7 +154,9 @@ async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Litera
     return projection.finished and all(event.at <= after for event in shown[-2:])
 
 
+@routes("POST", "/api/runs/{run_id}/messages", {202: b.Accepted}, body=b.NewMessage, errors=(404, 409))
 async def send_message(call: Call) -> Response:
+    """Send a message to a run in progress. 409 when the run has ended, or ends before it could read it."""
     run_id = call.path("run_id")
     await _unfinished(call, run_id)
     message: b.NewMessage = call.body
@@ -152,20 +164,26 @@ async def send_message(call: Call) -> Response:
     return answer(b.Accepted(await call.hub.send(run_id, content)), 202)
 
 
+@routes("DELETE", "/api/runs/{run_id}/messages/{message_id}", b.Recalled, errors=(404,))
 async def recall_message(call: Call) -> Response:
+    """Withdraw a message the run has not read yet."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     return answer(b.Recalled(await call.hub.journal.recall(run_id, call.path("message_id"))))
 
 
+@routes("POST", "/api/runs/{run_id}/cancel", {202: b.Done}, errors=(404, 409))
 async def cancel_run(call: Call) -> Response:
+    """Cancel a run. Its log stays complete."""
     run_id = call.path("run_id")
     await _unfinished(call, run_id)
     await call.hub.cancel(run_id)
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/approvals", {202: b.Done}, body=b.Decision, errors=(404, 409, 422))
 async def decide(call: Call) -> Response:
+    """Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed."""
     run_id = call.path("run_id")
     records = await _unfinished(call, run_id)
     decision: b.Decision = call.body
@@ -191,7 +209,9 @@ async def decide(call: Call) -> Response:
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/results", {202: b.Done}, body=b.CallResult, errors=(404, 409, 422))
 async def give_result(call: Call) -> Response:
+    """Give the result of a call that whoever called executes; the run is resumed."""
     run_id = call.path("run_id")
     records = await _unfinished(call, run_id)
     given: b.CallResult = call.body
@@ -237,14 +257,18 @@ async def _unfinished(call: Call, run_id: str) -> list[Record]:
     return records
 
 
+@routes("POST", "/api/runs/{run_id}/resume", {202: b.Done}, errors=(404, 409))
 async def resume_run(call: Call) -> Response:
+    """Resume a run that was interrupted or parked."""
     run_id = call.path("run_id")
     await _unfinished(call, run_id)
     await call.hub.resume(run_id, call.principal.key)
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/fork", {201: b.Created}, body=b.Fork, errors=(404, 409))
 async def fork_run(call: Call) -> Response:
+    """A new run that shares this one's records up to a point: elsewhere, or in its place (`branch`)."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     fork: b.Fork = call.body
@@ -252,113 +276,3 @@ async def fork_run(call: Call) -> Response:
     run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
     conversation = (await call.hub.facts(run.id)).conversation
     return answer(b.Created(run.id, conversation, f"/api/runs/{run.id}/events"), 201)
-
-
-_CHANGES = (404, 409)
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/api/runs",
-        handler=create_run,
-        tag="runs",
-        body=b.NewRun,
-        errors=(404, 409),
-        summary="Start a run. It continues whether or not a client follows it.",
-        answers={201: b.Created, 200: b.Created},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}",
-        handler=get_run,
-        tag="runs",
-        errors=(404,),
-        summary="The state of a run.",
-        answers={200: b.RunBody},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/runs/{run_id}",
-        handler=delete_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Delete a finished or paused run and its children.",
-        answers={200: b.Done},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/events",
-        handler=run_events,
-        tag="runs",
-        query=b.EventsQuery,
-        errors=(404,),
-        summary="The events of a run, live or finished, from the beginning or after `Last-Event-ID`.",
-        answers={200: "text/event-stream", 204: None},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/messages",
-        handler=send_message,
-        tag="runs",
-        body=b.NewMessage,
-        errors=_CHANGES,
-        summary="Send a message to a run in progress. 409 when the run has ended, or ends before it could read it.",
-        answers={202: b.Accepted},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/runs/{run_id}/messages/{message_id}",
-        handler=recall_message,
-        tag="runs",
-        errors=(404,),
-        summary="Withdraw a message the run has not read yet.",
-        answers={200: b.Recalled},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/cancel",
-        handler=cancel_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Cancel a run. Its log stays complete.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/approvals",
-        handler=decide,
-        tag="runs",
-        body=b.Decision,
-        errors=(*_CHANGES, 422),
-        summary="Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/results",
-        handler=give_result,
-        tag="runs",
-        body=b.CallResult,
-        errors=(*_CHANGES, 422),
-        summary="Give the result of a call that whoever called executes; the run is resumed.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/resume",
-        handler=resume_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Resume a run that was interrupted or parked.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/fork",
-        handler=fork_run,
-        tag="runs",
-        body=b.Fork,
-        errors=_CHANGES,
-        summary="A new run that shares this one's records up to a point: elsewhere, or in its place (`branch`).",
-        answers={201: b.Created},
-    ),
-)

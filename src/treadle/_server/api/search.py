@@ -9,10 +9,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
 from treadle._types.messages import text_of
+
+routes = Routes("conversations")
 
 _PAGE = 50
 MOST_SECONDS = 3.0
@@ -50,7 +52,9 @@ class SearchResult(Struct, frozen=True):
     """False when there may be more."""
 
 
+@routes("GET", "/api/search", SearchResult, query=SearchQuery)
 async def search(call: Call) -> Response:
+    """Runs whose question, messages, tool results or answer have all the words."""
     query: SearchQuery = call.query
     words = query.q.casefold().split()
     hits: list[Hit] = []
@@ -103,16 +107,3 @@ def _excerpt(text: str, at: int) -> str:
     start, end = max(0, at - _AROUND), at + _AROUND * 2
     shown = " ".join(text[start:end].split())
     return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/search",
-        handler=search,
-        tag="conversations",
-        query=SearchQuery,
-        summary="Runs whose question, messages, tool results or answer have all the words.",
-        answers={200: SearchResult},
-    ),
-)

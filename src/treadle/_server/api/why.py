@@ -13,9 +13,11 @@ from treadle._evals.why.lab.marks import Mark, mark_wrong, marks_in
 from treadle._evals.why.lab.notebook import read_notebook
 from treadle._evals.why.search import find_causes
 from treadle._safety.logs import get_logger, log_handled
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, conflict
 from treadle._types.errors import TreadleError
+
+routes = Routes("inspector")
 
 logger = get_logger()
 _MOST = 2
@@ -78,7 +80,9 @@ class WhyBody(Struct, frozen=True, kw_only=True):
     """Why the last search could not be made."""
 
 
+@routes("POST", "/api/runs/{run_id}/expected", WhyBody, body=Expected, errors=(400, 404))
 async def mark_run(call: Call) -> Response:
+    """Mark the answer, or a step, as wrong, and say what was expected."""
     run_id, body = call.path("run_id"), call.body
     await call.hub.owned(run_id, call.principal.user)
     try:
@@ -88,8 +92,12 @@ async def mark_run(call: Call) -> Response:
     return answer(await _known(call, run_id))
 
 
+@routes("POST", "/api/runs/{run_id}/why", WhyBody, body=SearchBody, errors=(404, 409))
 async def search_causes(call: Call) -> Response:
-    """Starts it and returns; the same request again while it works is a conflict."""
+    """Search for the smallest change with which the run goes right. Nothing with an effect runs.
+
+    Starts it and returns; the same request again while it works is a conflict.
+    """
     run_id, body = call.path("run_id"), call.body
     await call.hub.owned(run_id, call.principal.user)
     searches = call.hub.searches
@@ -118,7 +126,9 @@ async def _search(searches: Any, agent: Any, run_id: str, requests: int) -> None
         searches.running.pop(run_id, None)
 
 
+@routes("GET", "/api/runs/{run_id}/why", WhyBody, errors=(404,))
 async def run_why(call: Call) -> Response:
+    """Why a run went wrong, as far as it is known: what was expected, the experiments, the causes."""
     run_id = call.path("run_id")
     await call.hub.owned(run_id, call.principal.user)
     return answer(await _known(call, run_id))
@@ -151,36 +161,3 @@ async def _known(call: Call, run_id: str) -> WhyBody:
 
 def _fields(note: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in note.items() if name in Tried.__struct_fields__}
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/why",
-        handler=run_why,
-        tag="inspector",
-        errors=(404,),
-        summary="Why a run went wrong, as far as it is known: what was expected, the experiments, the causes.",
-        answers={200: WhyBody},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/why",
-        handler=search_causes,
-        tag="inspector",
-        body=SearchBody,
-        errors=(404, 409),
-        summary="Search for the smallest change with which the run goes right. Nothing with an effect runs.",
-        answers={200: WhyBody},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/expected",
-        handler=mark_run,
-        tag="inspector",
-        body=Expected,
-        errors=(400, 404),
-        summary="Mark the answer, or a step, as wrong, and say what was expected.",
-        answers={200: WhyBody},
-    ),
-)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from treadle._engine.core.decisions import waiting_calls
 from treadle._flows.agent import Agent
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.repeats import digest
 from treadle._server.protocols.a2a_rpc import (
@@ -40,6 +40,8 @@ from treadle._types.events import Injected
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 from treadle._version import __version__
+
+routes = Routes("a2a")
 
 PROTOCOL = "1.0"
 _MODES = ["text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"]
@@ -90,14 +92,20 @@ class TaskParams(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+@routes("GET", "/.well-known/agent-card.json", CardBody, open=True)
 async def first_agent_card(call: Call) -> Response:
-    """Cards say how to log in, so who is not logged in may read them, unless the operator says otherwise."""
+    """The A2A card of the server's first agent.
+
+    Cards say how to log in, so who is not logged in may read them, unless the operator says otherwise.
+    """
     check_card_reader(call)
     name = next(iter(call.hub.agents))
     return answer(card_of(call, name, call.hub.agent(name)))
 
 
+@routes("GET", "/a2a/{agent}/.well-known/agent-card.json", CardBody, errors=(404,), open=True)
 async def agent_card(call: Call) -> Response:
+    """The A2A card of an agent."""
     check_card_reader(call)
     name = call.path("agent")
     return answer(card_of(call, name, call.hub.agent(name)))
@@ -126,7 +134,17 @@ def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
     )
 
 
+@routes(
+    "POST",
+    "/a2a/{agent}",
+    (RpcAnswer, "text/event-stream"),
+    body=RpcRequest,
+    errors=(404, 409),
+    refusal=rpc_refusal,
+    refused=RpcAnswer,
+)
 async def a2a(call: Call) -> Response:
+    """A2A: send a message to an agent, follow, read or cancel its task."""
     request: RpcRequest = call.body
     agent = call.path("agent")
     call.hub.agent(agent)
@@ -285,38 +303,3 @@ def _content(message: A2aMessage) -> Any:
         else:
             raise bad_request("a part of the message is empty: give it `text`, `raw`, `url` or `data`")
     return content_of_parts(parts)
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/.well-known/agent-card.json",
-        handler=first_agent_card,
-        tag="a2a",
-        open=True,
-        summary="The A2A card of the server's first agent.",
-        answers={200: CardBody},
-    ),
-    Operation(
-        method="GET",
-        path="/a2a/{agent}/.well-known/agent-card.json",
-        handler=agent_card,
-        tag="a2a",
-        open=True,
-        errors=(404,),
-        summary="The A2A card of an agent.",
-        answers={200: CardBody},
-    ),
-    Operation(
-        method="POST",
-        path="/a2a/{agent}",
-        handler=a2a,
-        tag="a2a",
-        body=RpcRequest,
-        refusal=rpc_refusal,
-        refused=RpcAnswer,
-        errors=(404, 409),
-        summary="A2A: send a message to an agent, follow, read or cancel its task.",
-        answers={200: (RpcAnswer, "text/event-stream")},
-    ),
-)

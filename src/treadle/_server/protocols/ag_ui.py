@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.beginning import begin
@@ -19,6 +19,8 @@ from treadle._server.protocols.foreign import as_text, content_of_parts, fields_
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
+
+routes = Routes("ag-ui")
 
 
 class AgUiTool(Struct, frozen=True, kw_only=True):
@@ -53,7 +55,9 @@ class AgUiInput(Struct, frozen=True, kw_only=True, rename="camel"):
     forwarded_props: Any = None
 
 
+@routes("POST", "/ag-ui/{agent}", "text/event-stream", body=AgUiInput, errors=(404, 409, 422))
 async def run_ag_ui(call: Call) -> Response:
+    """Run an agent for an AG-UI client."""
     given: AgUiInput = call.body
     exchange = await begin(call, _asked(call.path("agent"), given))
     return exchange.stream(_chunks(exchange, given))
@@ -160,17 +164,3 @@ def _call(event: Any, call_id: str, name: str, arguments: str) -> list[bytes]:
         event("TOOL_CALL_ARGS", toolCallId=call_id, delta=arguments),
         event("TOOL_CALL_END", toolCallId=call_id),
     ]
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/ag-ui/{agent}",
-        handler=run_ag_ui,
-        tag="ag-ui",
-        body=AgUiInput,
-        errors=(404, 409, 422),
-        summary="Run an agent for an AG-UI client.",
-        answers={200: "text/event-stream"},
-    ),
-)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request, error_body
 from treadle._server.protocols.beginning import begin
 from treadle._server.protocols.exchange import Asked, Exchange, Outcome, Silence, Words, named_data
@@ -18,6 +18,8 @@ from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
 from treadle._types.usage import Usage
+
+routes = Routes("anthropic")
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "calls": "tool_use"}
 
@@ -86,7 +88,9 @@ class MessageBody(Struct, frozen=True):
     role: Literal["assistant"] = "assistant"
 
 
+@routes("POST", "/v1/messages", (MessageBody, "text/event-stream"), body=MessagesRequest, errors=(404, 409, 422, 424))
 async def create_message(call: Call) -> Response:
+    """Ask an agent as if it were a model, in Anthropic's Messages protocol."""
     request: MessagesRequest = call.body
     exchange = await begin(call, _asked(request))
     if request.stream:
@@ -239,17 +243,3 @@ def _stop_reason(outcome: Outcome) -> str:
 def _usage(usage: Usage) -> AnthropicUsage:
     plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
     return AnthropicUsage(max(0, plain), usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/messages",
-        handler=create_message,
-        tag="anthropic",
-        body=MessagesRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model, in Anthropic's Messages protocol.",
-        answers={200: (MessageBody, "text/event-stream")},
-    ),
-)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.beginning import begin
@@ -23,6 +23,8 @@ from treadle._server.protocols.foreign import as_text
 from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
+
+routes = Routes("openai")
 
 ToolName = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
 Conversation = Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")]
@@ -148,18 +150,26 @@ class ChatAnswer(Struct, frozen=True):
     object: Literal["chat.completion"] = "chat.completion"
 
 
+@routes("GET", "/v1/models", ModelList)
 async def list_models(call: Call) -> Response:
+    """The agents, as models."""
     return answer(ModelList([ModelBody(name) for name in call.hub.agents]))
 
 
+@routes("GET", "/v1/models/{model:path}", ModelBody, errors=(404,))
 async def get_model(call: Call) -> Response:
+    """One agent, as a model."""
     name = call.path("model")
     if name not in call.hub.agents:
         raise not_found(f"model {name[:80]!r}")
     return answer(ModelBody(name))
 
 
+@routes(
+    "POST", "/v1/chat/completions", (ChatAnswer, "text/event-stream"), body=ChatRequest, errors=(404, 409, 422, 424)
+)
 async def chat(call: Call) -> Response:
+    """Ask an agent as if it were a model."""
     request: ChatRequest = call.body
     exchange = await begin(call, _asked(request))
     if request.stream:
@@ -277,34 +287,3 @@ def chat_usage(usage: Usage) -> ChatUsage:
         {"cached_tokens": usage.cached_tokens},
         {"reasoning_tokens": usage.reasoning_tokens},
     )
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/chat/completions",
-        handler=chat,
-        tag="openai",
-        body=ChatRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model.",
-        answers={200: (ChatAnswer, "text/event-stream")},
-    ),
-    Operation(
-        method="GET",
-        path="/v1/models",
-        handler=list_models,
-        tag="openai",
-        summary="The agents, as models.",
-        answers={200: ModelList},
-    ),
-    Operation(
-        method="GET",
-        path="/v1/models/{model:path}",
-        handler=get_model,
-        tag="openai",
-        errors=(404,),
-        summary="One agent, as a model.",
-        answers={200: ModelBody},
-    ),
-)

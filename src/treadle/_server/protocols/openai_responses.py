@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request, error_body
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.beginning import begin
@@ -30,6 +30,8 @@ from treadle._server.protocols.foreign import as_text, content_of_parts, objects
 from treadle._server.protocols.openai_chat import Conversation, ToolName
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
+
+routes = Routes("openai")
 
 
 class ResponsesTool(Struct, frozen=True, kw_only=True):
@@ -102,7 +104,11 @@ class ResponseBody(Struct, frozen=True):
     object: Literal["response"] = "response"
 
 
+@routes(
+    "POST", "/v1/responses", (ResponseBody, "text/event-stream"), body=ResponsesRequest, errors=(404, 409, 422, 424)
+)
 async def create_response(call: Call) -> Response:
+    """Ask an agent as if it were a model, in OpenAI's Responses protocol."""
     request: ResponsesRequest = call.body
     exchange = await begin(call, await _asked(call, request))
     projection = ResponseProjection(exchange, request)
@@ -360,17 +366,3 @@ def _usage(usage: Usage) -> ResponseUsage:
         {"reasoning_tokens": usage.reasoning_tokens},
         usage.total_tokens,
     )
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/responses",
-        handler=create_response,
-        tag="openai",
-        body=ResponsesRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model, in OpenAI's Responses protocol.",
-        answers={200: (ResponseBody, "text/event-stream")},
-    ),
-)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.beginning import begin
@@ -19,6 +19,8 @@ from treadle._server.protocols.foreign import as_text, content_of_parts, media
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
+
+routes = Routes("vercel")
 
 _DONE = ("output-available", "output-error")
 
@@ -44,7 +46,9 @@ class UiChat(Struct, frozen=True, kw_only=True):
     tools: Annotated[list[UiTool], Meta(max_length=128)] = []
 
 
+@routes("POST", "/vercel/{agent}", "text/event-stream", body=UiChat, errors=(404, 409, 422))
 async def chat_ui(call: Call) -> Response:
+    """Chat with an agent from `useChat` of the AI SDK."""
     given: UiChat = call.body
     exchange = await begin(call, _asked(call.path("agent"), given))
     response = exchange.stream(_chunks(exchange, continues=given.messages[-1].role == "assistant"))
@@ -164,17 +168,3 @@ def _own_call(run_id: str, event: CallStarted | CallDone) -> list[dict[str, Any]
     if event.error:
         return [{"type": "tool-output-error", **whose, "errorText": event.text}]
     return [{"type": "tool-output-available", **whose, "output": event.text}]
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/vercel/{agent}",
-        handler=chat_ui,
-        tag="vercel",
-        body=UiChat,
-        errors=(404, 409, 422),
-        summary="Chat with an agent from `useChat` of the AI SDK.",
-        answers={200: "text/event-stream"},
-    ),
-)

@@ -17,10 +17,12 @@ from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._safety.logs import get_logger
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.hub import Hub
 from treadle._types.errors import RunNotFoundError
+
+routes = Routes("memory")
 
 logger = get_logger("treadle.server")
 _MAX_USERS = 1_000
@@ -78,7 +80,9 @@ class Forgotten(Struct, frozen=True):
     forgotten: int
 
 
+@routes("GET", "/api/memory", StoreList)
 async def list_memory_stores(call: Call) -> Response:
+    """Where the agents remember something, and about whom."""
     user, found = call.principal.user, _stores(call.hub)
     bodies: list[StoreBody] = []
     for name, (store, agents) in found.items():
@@ -89,7 +93,9 @@ async def list_memory_stores(call: Call) -> Response:
     return answer(StoreList(bodies))
 
 
+@routes("GET", "/api/memory/{store}", MemoryList, query=MemoryQuery, errors=(404, 503))
 async def list_memories(call: Call) -> Response:
+    """What is remembered about a user, from which run."""
     query: MemoryQuery = call.query
     store = _store(call)
     user = _about(call, query.user)
@@ -98,7 +104,9 @@ async def list_memories(call: Call) -> Response:
     return answer(MemoryList(page, len(memos) > query.limit))
 
 
+@routes("POST", "/api/memory/{store}/{memory}", MemoryBody, body=MemoryChange, errors=(404, 503))
 async def edit_memory(call: Call) -> Response:
+    """Let a memory say something else."""
     body: MemoryChange = call.body
     store, memo = await _found(call)
     if not body.summary.strip():
@@ -109,12 +117,16 @@ async def edit_memory(call: Call) -> Response:
     return answer(await _body(call.hub, changed or memo))
 
 
+@routes("DELETE", "/api/memory/{store}/{memory}", Forgotten, errors=(404, 503))
 async def forget_memory(call: Call) -> Response:
+    """Forget one memory."""
     store, memo = await _found(call)
     return answer(Forgotten(int(await _asked(lambda: store.forget_one(memo.id)))))
 
 
+@routes("DELETE", "/api/memory/{store}", Forgotten, query=ForgetQuery, errors=(404, 503))
 async def forget_user(call: Call) -> Response:
+    """Forget everything about a user."""
     query: ForgetQuery = call.query
     store = _store(call)
     user = _about(call, query.user)
@@ -188,54 +200,3 @@ async def _asked(question: Callable[[], Any]) -> Any:
         raise ApiError(
             503, "memory_unavailable", "the memories cannot be read now: try again", retry_after=5.0
         ) from None
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/memory",
-        handler=list_memory_stores,
-        tag="memory",
-        summary="Where the agents remember something, and about whom.",
-        answers={200: StoreList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/memory/{store}",
-        handler=list_memories,
-        tag="memory",
-        query=MemoryQuery,
-        errors=(404, 503),
-        summary="What is remembered about a user, from which run.",
-        answers={200: MemoryList},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/memory/{store}",
-        handler=forget_user,
-        tag="memory",
-        query=ForgetQuery,
-        errors=(404, 503),
-        summary="Forget everything about a user.",
-        answers={200: Forgotten},
-    ),
-    Operation(
-        method="POST",
-        path="/api/memory/{store}/{memory}",
-        handler=edit_memory,
-        tag="memory",
-        body=MemoryChange,
-        errors=(404, 503),
-        summary="Let a memory say something else.",
-        answers={200: MemoryBody},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/memory/{store}/{memory}",
-        handler=forget_memory,
-        tag="memory",
-        errors=(404, 503),
-        summary="Forget one memory.",
-        answers={200: Forgotten},
-    ),
-)
