@@ -22,8 +22,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search, why
-from treadle._server.api.known import grounds, memory
+from treadle._server.api import catalog, conversations, grounds, inspection, memory, meta, runs, search, why
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -50,7 +49,6 @@ logger = get_logger("treadle.server")
 _MODULES = (
     runs,
     catalog,
-    comparison,
     why,
     inspection,
     grounds,
@@ -67,7 +65,7 @@ _MODULES = (
     vercel_ai,
     a2a,
 )
-OPERATIONS = tuple(operation for module in _MODULES for operation in module.routes.operations)
+OPERATIONS: tuple[Operation, ...] = tuple(operation for module in _MODULES for operation in module.routes.operations)
 
 
 def create_app(

@@ -13,7 +13,7 @@ from treadle._flows.direct.tool_trial import TRIAL, question_of
 from treadle._plugins.mcp import McpTools
 from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b
-from treadle._server.api.known.memory import memory_stores
+from treadle._server.api.memory import memory_stores
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import not_found
 from treadle._server.live.variants import Variants
@@ -81,7 +81,7 @@ class McpList(Struct, frozen=True):
 
 @routes("GET", "/api/agents", AgentList)
 async def list_agents(call: Call) -> Response:
-    """The agents of this server."""
+    """List the agents of this server."""
     return answer(AgentList([_agent_body(name, agent, call.hub.variants) for name, agent in call.hub.agents.items()]))
 
 
@@ -112,7 +112,7 @@ def _servers(agent: Agent) -> list[McpTools]:
 
 @routes("GET", "/api/agents/{agent}/mcp", McpList, errors=(404,))
 async def agent_mcp(call: Call) -> Response:
-    """Whether the MCP servers of an agent answer, and with which tools."""
+    """Check whether the MCP servers of an agent answer, and list their tools."""
     agent = call.hub.agent(call.path("agent"))
     return answer(McpList(list(await asyncio.gather(*map(_health, _servers(agent))))))
 
@@ -131,13 +131,10 @@ async def _health(server: McpTools) -> McpBody:
 
 @routes("POST", "/api/agents/{agent}/tools/{tool}", {201: b.Created}, body=ToolCallBody, errors=(404, 409))
 async def try_tool(call: Call) -> Response:
-    """Call one tool of an agent by hand: a run without its model, with its approvals, recorded.
-
-    A run of its own: recorded, and asked about like a call of the model.
-    """
+    """Call one tool of an agent by hand: a run without its model, with its approvals, recorded."""
     agent, tool, body = call.path("agent"), call.path("tool"), call.body
     served = call.hub.agent(agent)
-    if tool not in {known.name for known in served.toolkit} and not _servers(served):
+    if tool not in {one.name for one in served.toolkit} and not _servers(served):
         raise not_found(f"tool {tool[:80]!r} of the agent {agent[:80]!r}")
     run_id, principal = fresh_id(), call.principal
     run = await call.hub.start(

@@ -51,7 +51,7 @@ class RunList(Struct, frozen=True):
 
 
 class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not given stays as it is."""
+    """Changes of a run's notes; a field that is left out stays as it is."""
 
     tags: Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=MAX_TAGS)] | None = None
     note: Annotated[str, Meta(max_length=MAX_NOTE)] | None = None
@@ -69,21 +69,21 @@ def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
 
 @routes("GET", "/api/runs", RunList, query=ListQuery, errors=(404,))
 async def list_runs(call: Call) -> Response:
-    """Runs, newest first, in pages."""
+    """List runs, newest first, in pages."""
     query: ListQuery = call.query
     if query.parent:
         await call.hub.owned(query.parent, call.principal.user)
     # A child run records no user: it belongs to its parent's.
     user = "" if query.parent else call.principal.user
     only = _only(query, query.parent, user)
-    found = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
-    page = found[: query.limit]
-    return answer(RunList(lines(page), page[-1].cursor if len(found) > len(page) else ""))
+    runs = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
+    page = runs[: query.limit]
+    return answer(RunList(lines(page), page[-1].cursor if len(runs) > len(page) else ""))
 
 
 @routes("GET", "/api/overview", Overview, query=FilterQuery)
 async def overview(call: Call) -> Response:
-    """Counts and sums over runs: how they ended, what they cost and took, by agent, model, tool and time."""
+    """Count and sum up runs: how they ended, their costs and durations, by agent, model, tool and time."""
     only = _only(call.query, "", call.principal.user)
     return answer(await call.hub.journal.overview(**only))
 
@@ -91,8 +91,7 @@ async def overview(call: Call) -> Response:
 @routes("POST", "/api/runs/{run_id}/annotations", RunLine, body=Noted, errors=(404,))
 async def annotate_run(call: Call) -> Response:
     """Set the tags, the note, the thumb (up, down) or the title of a run."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     noted: Noted = call.body
     info = await call.hub.journal.annotate(run_id, **msgspec.structs.asdict(noted))
     return answer(line(info))

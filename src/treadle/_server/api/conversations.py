@@ -38,9 +38,9 @@ class Branch(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
-    """The run that a new one of this conversation continues (the newest, if none is named), and its history.
+    """Return the run that a new one of this conversation continues (the newest, if none is named), and its history.
 
-    None if there is no such conversation.
+    Return None if there is no such conversation.
     """
     runs = {info.run_id: info for info in await conversation_runs(call, conversation)}
     if not runs:
@@ -60,7 +60,10 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
 
 
 async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:
-    """Newest first. A run without a conversation (not started by a server) is the first of one with its own id."""
+    """Return the runs, newest first.
+
+    A run without a conversation (not started by a server) is the first of one with its own id.
+    """
     user = call.principal.user
     runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=limit) if name else []
     if len(runs) == limit:
@@ -76,7 +79,7 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
 
 
 def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]) -> list[b.Conversation]:
-    """Conversations, the one that changed last first; `firsts` are the first runs of those that begin further back."""
+    """Sort conversations by their last change; `firsts` are the first runs of those that begin further back."""
     conversations = [
         b.Conversation(
             id=name,
@@ -95,7 +98,7 @@ def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]
 
 @routes("GET", "/api/conversations", b.ConversationList, query=b.ConversationQuery)
 async def list_conversations(call: Call) -> Response:
-    """Conversations, the one that changed last first."""
+    """List conversations, the one that changed last first."""
     query: b.ConversationQuery = call.query
     journal = call.hub.journal
     runs = await journal.list(limit=query.limit, parent="", user=call.principal.user)
@@ -116,10 +119,10 @@ def _title(first: RunInfo) -> str:
 
 @routes("GET", "/api/conversations/{conversation_id}", b.ConversationBody, query=b.TurnsQuery, errors=(404,))
 async def get_conversation(call: Call) -> Response:
-    """The runs of a conversation, oldest first."""
+    """List the runs of a conversation, oldest first."""
     name, query = call.path("conversation_id"), call.query
-    found = await _existing_conversation(call, name, query.limit + 1)
-    runs = found[: query.limit][::-1]
+    newest = await _existing_conversation(call, name, query.limit + 1)
+    runs = newest[: query.limit][::-1]
     before = await parents(runs, call.hub.facts)
     lines = [
         b.TurnLine(
@@ -129,14 +132,14 @@ async def get_conversation(call: Call) -> Response:
         )
         for line in b.lines(runs)
     ]
-    return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
+    return answer(b.ConversationBody(name, lines, more=len(newest) > query.limit))
 
 
 @routes("GET", "/api/conversations/{conversation_id}/export", "text/html", query=Branch, errors=(404,))
 async def export_conversation(call: Call) -> Response:
-    """A branch of a conversation as one page of HTML that replays it and needs nothing else.
+    """Export a branch of a conversation as one page of HTML that replays it and needs nothing else.
 
-    The branch that leads to a run, the newest if none is named.
+    The branch is the one that leads to the run `until`, or to the newest.
     """
     name, query = call.path("conversation_id"), call.query
     runs = (await _existing_conversation(call, name))[::-1]
@@ -156,10 +159,7 @@ async def export_conversation(call: Call) -> Response:
 
 @routes("POST", "/api/conversations/{conversation_id}/title", Title, body=Title, errors=(404,))
 async def rename_conversation(call: Call) -> Response:
-    """Rename a conversation; an empty title makes it its first question again.
-
-    The title is kept with the first run of the conversation.
-    """
+    """Rename a conversation; an empty title makes it its first question again."""
     runs = await _existing_conversation(call, call.path("conversation_id"))
     return answer(Title(_title(await call.hub.journal.annotate(runs[-1].run_id, title=call.body.title))))
 

@@ -17,7 +17,7 @@ _WEEK = 7 * 86400
 
 @routes("GET", "/health", b.Health, tag="server", open=True)
 async def health(call: Call) -> Response:
-    """Whether the server works."""
+    """Check that the server works."""
     return answer(
         b.Health(
             "stopping" if call.hub.closing else "ok",
@@ -30,7 +30,7 @@ async def health(call: Call) -> Response:
 
 @routes("GET", "/metrics", "text/plain", tag="server")
 async def metrics(call: Call) -> Response:
-    """Counters for Prometheus."""
+    """Return counters for Prometheus."""
     text = call.context.metrics.text(
         treadle_runs_live=len(call.hub.runs), treadle_streams_live=call.context.streams.in_use
     )
@@ -39,20 +39,14 @@ async def metrics(call: Call) -> Response:
 
 @routes("GET", "/api/session", b.Session, open=True)
 async def get_session(call: Call) -> Response:
-    """Who is logged in.
-
-    Tells the page whether to ask for a token.
-    """
+    """Return who is logged in, and whether the page has to ask for a token."""
     authenticator = call.context.authenticator
     return answer(b.Session(call.principal.user, not authenticator.open and not call.principal.user))
 
 
 @routes("POST", "/api/session", b.Session, body=b.Login, errors=(401,), open=True)
 async def log_in(call: Call) -> Response:
-    """Log a browser in with a token.
-
-    Exchange a token for a cookie that scripts cannot read.
-    """
+    """Log a browser in with a token: it gets a cookie that scripts cannot read."""
     authenticator = call.context.authenticator
     login: b.Login = call.body
     user = authenticator.user_of(login.token)

@@ -106,7 +106,7 @@ class Routes:
         self,
         method: str,
         path: str,
-        answers: Any,
+        answers: dict[int, Any] | tuple[type, str] | type | str,
         *,
         tag: str = "",
         body: type[Struct] | None = None,
@@ -143,7 +143,7 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 async def perform(operation: Operation, request: Request, context: Context) -> Response:
-    """The response to a request; an error becomes a response too."""
+    """Answer a request; an error becomes a response too."""
     try:
         response = await operation.handler(await _checked(operation, request, context))
     except ApiError as error:

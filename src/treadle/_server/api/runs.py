@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -65,6 +66,8 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         follows, history = earlier
     elif new.follows:
         raise bad_request("`follows` names a run of an existing `conversation`: give that, too")
+    if new.output_schema is not None:
+        shape_of(new.output_schema)
     run_id = new.run_id or fresh_id()
     run = await hub.start(
         agent,
@@ -76,20 +79,14 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         follows=follows,
         key=call.principal.key,
         client_tools=[client_tool(one.name, one.description, one.parameters) for one in new.tools],
-        output_schema=_object_schema(new.output_schema),
+        output_schema=new.output_schema,
         **settings,
     )
     return b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events")
 
 
-def _object_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    if schema is not None:
-        shape_of(schema)
-    return schema
-
-
 async def _existing(call: Call, run_id: str) -> b.Created | None:
-    """The run a repeated request has already started. An id that another user has is a conflict."""
+    """Return the run a repeated request has already started. An id that another user has is a conflict."""
     try:
         facts = await call.hub.owned(run_id, "")
     except ApiError:
@@ -101,9 +98,8 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
 
 @routes("GET", "/api/runs/{run_id}", b.RunBody, errors=(404,))
 async def get_run(call: Call) -> Response:
-    """The state of a run."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Return the state of a run."""
+    run_id = await call.owned_run()
     records = await call.hub.records(run_id)
     inside = await call.hub.journal.list(parent=run_id, limit=200)
     children = [info for info in inside if not is_search(info.run_id)]
@@ -114,23 +110,21 @@ async def get_run(call: Call) -> Response:
 @routes("DELETE", "/api/runs/{run_id}", b.Done, errors=(404, 409))
 async def delete_run(call: Call) -> Response:
     """Delete a finished or paused run and its children."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     await call.hub.delete(run_id)
     return answer(b.Done(True))
 
 
 @routes("GET", "/api/runs/{run_id}/events", {200: "text/event-stream", 204: None}, query=b.EventsQuery, errors=(404,))
 async def run_events(call: Call) -> Response:
-    """The events of a run, live or finished, from the beginning or after `Last-Event-ID`."""
+    """Stream the events of a run, live or finished, from the beginning or after `Last-Event-ID`."""
     query: b.EventsQuery = call.query
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     after = START
-    if given := call.request.headers.get("last-event-id", "") or query.after:
-        position = read_position(given)
+    if event_id := call.request.headers.get("last-event-id", "") or query.after:
+        position = read_position(event_id)
         if position is None:
-            raise bad_request(f"{given[:40]!r} is not the id of an event: send the last one you saw, or none")
+            raise bad_request(f"{event_id[:40]!r} is not the id of an event: send the last one you saw, or none")
         after = position
         if await _has_seen_all(call, run_id, after, query.detail):
             return Response(status_code=204)  # tells a browser not to connect again
@@ -157,7 +151,7 @@ async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Litera
 @routes("POST", "/api/runs/{run_id}/messages", {202: b.Accepted}, body=b.NewMessage, errors=(404, 409))
 async def send_message(call: Call) -> Response:
     """Send a message to a run in progress. 409 when the run has ended, or ends before it could read it."""
-    run_id = call.path("run_id")
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     message: b.NewMessage = call.body
     content = content_of([TextItem(text=message.text), *message.parts]) if message.parts else message.text
@@ -167,15 +161,14 @@ async def send_message(call: Call) -> Response:
 @routes("DELETE", "/api/runs/{run_id}/messages/{message_id}", b.Recalled, errors=(404,))
 async def recall_message(call: Call) -> Response:
     """Withdraw a message the run has not read yet."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     return answer(b.Recalled(await call.hub.journal.recall(run_id, call.path("message_id"))))
 
 
 @routes("POST", "/api/runs/{run_id}/cancel", {202: b.Done}, errors=(404, 409))
 async def cancel_run(call: Call) -> Response:
     """Cancel a run. Its log stays complete."""
-    run_id = call.path("run_id")
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     await call.hub.cancel(run_id)
     return answer(b.Done(True), 202)
@@ -184,7 +177,7 @@ async def cancel_run(call: Call) -> Response:
 @routes("POST", "/api/runs/{run_id}/approvals", {202: b.Done}, body=b.Decision, errors=(404, 409, 422))
 async def decide(call: Call) -> Response:
     """Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed."""
-    run_id = call.path("run_id")
+    run_id = await call.owned_run()
     records = await _unfinished(call, run_id)
     decision: b.Decision = call.body
     if parent := records[0].parent:
@@ -199,9 +192,15 @@ async def decide(call: Call) -> Response:
             "no call of this run waits" if decision.all is not None else f"the call {chosen[0][:80]!r} does not wait"
         )
         raise conflict(f"{which} for a decision; calls that do: {', '.join(waiting) or 'none'}")
-    given: dict[str, Any] = {"allow": allow, "always": decision.always, "note": decision.note, "args": decision.args}
+    approval: dict[str, Any] = {
+        "allow": allow,
+        "always": decision.always,
+        "note": decision.note,
+        "args": decision.args,
+        "by": call.principal.user,
+    }
     try:
-        await call.hub.approve(run_id, {call_id: {**given, "by": call.principal.user} for call_id in chosen})
+        await call.hub.approve(run_id, dict.fromkeys(chosen, approval))
     except InvalidArgumentsError as error:
         raise unprocessable(str(error)) from None
     except ConfigError as error:  # another decision came first
@@ -211,29 +210,28 @@ async def decide(call: Call) -> Response:
 
 @routes("POST", "/api/runs/{run_id}/results", {202: b.Done}, body=b.CallResult, errors=(404, 409, 422))
 async def give_result(call: Call) -> Response:
-    """Give the result of a call that whoever called executes; the run is resumed."""
-    run_id = call.path("run_id")
+    """Give the result of a call that the client executes; the run is resumed."""
+    run_id = await call.owned_run()
     records = await _unfinished(call, run_id)
-    given: b.CallResult = call.body
+    result: b.CallResult = call.body
     if parent := records[0].parent:
         raise conflict(f"this run is inside another, which waits for the same: answer at /api/runs/{parent}/results")
-    if given.error and given.content:
+    if result.error and result.content:
         raise unprocessable("a result has `content`, or `error` when the call failed: not both")
     waiting = [waiting.id for waiting in waiting_calls(fold(records)) if waiting.external]
-    if given.call_id not in waiting:
-        raise conflict(
-            f"the call {given.call_id[:80]!r} does not wait for a result; calls that do: {', '.join(waiting) or 'none'}"
-        )
-    value = ToolError(given.error) if given.error else content_of(given.content)
+    if result.call_id not in waiting:
+        listed = ", ".join(waiting) or "none"
+        raise conflict(f"the call {result.call_id[:80]!r} does not wait for a result; calls that do: {listed}")
+    value = ToolError(result.error) if result.error else content_of(result.content)
     try:
-        await call.hub.give_results(run_id, {given.call_id: value}, call.principal.user)
+        await call.hub.give_results(run_id, {result.call_id: value}, call.principal.user)
     except ConfigError as error:
         raise unprocessable(str(error)) from None
     return answer(b.Done(True), 202)
 
 
 def _allows(decision: b.Decision) -> bool:
-    """Whether a decision allows what it is about; what cannot be meant is refused."""
+    """Return whether a decision allows its calls; raise for one that contradicts itself."""
     if decision.all is not None:
         if decision.call_id or decision.args is not None or decision.allow not in (None, decision.all):
             raise unprocessable("`all` decides about every call that waits: leave out `call_id`, `allow` and `args`")
@@ -249,9 +247,9 @@ def _allows(decision: b.Decision) -> bool:
     return allow
 
 
-async def _unfinished(call: Call, run_id: str) -> list[Record]:
-    await call.hub.owned(run_id, call.principal.user)
-    records = list(await call.hub.records(run_id))
+async def _unfinished(call: Call, run_id: str) -> Sequence[Record]:
+    """Return the records of a run that has not finished; one that has is a conflict."""
+    records = await call.hub.records(run_id)
     if fold(records).finished is not None:
         raise conflict("the run has finished: start another one in the same conversation")
     return records
@@ -260,7 +258,7 @@ async def _unfinished(call: Call, run_id: str) -> list[Record]:
 @routes("POST", "/api/runs/{run_id}/resume", {202: b.Done}, errors=(404, 409))
 async def resume_run(call: Call) -> Response:
     """Resume a run that was interrupted or parked."""
-    run_id = call.path("run_id")
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     await call.hub.resume(run_id, call.principal.key)
     return answer(b.Done(True), 202)
@@ -268,9 +266,8 @@ async def resume_run(call: Call) -> Response:
 
 @routes("POST", "/api/runs/{run_id}/fork", {201: b.Created}, body=b.Fork, errors=(404, 409))
 async def fork_run(call: Call) -> Response:
-    """A new run that shares this one's records up to a point: elsewhere, or in its place (`branch`)."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Start a new run that shares this one's records up to a point: elsewhere, or in its place (`branch`)."""
+    run_id = await call.owned_run()
     fork: b.Fork = call.body
     plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)
     run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
