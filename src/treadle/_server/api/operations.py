@@ -15,7 +15,15 @@ from starlette.responses import Response
 from treadle._safety.data import DataError, InvalidDataError, decode_json
 from treadle._safety.logs import get_logger
 from treadle._server.authenticator import Authenticator, Principal
-from treadle._server.errors import ApiError, UnreadableBody, bad_request, error_response, from_engine, too_many
+from treadle._server.errors import (
+    ApiError,
+    UnreadableBody,
+    bad_request,
+    error_response,
+    from_engine,
+    token_needed,
+    too_many,
+)
 from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.hub import Hub
 from treadle._server.live.repeats import Repeats
@@ -167,14 +175,14 @@ async def _checked(operation: Operation, request: Request, context: Context) -> 
     context.authenticator.check_origin(request)
     principal = context.authenticator.principal(request)
     if principal is None:
+        address = request.client.host if request.client else ""
         if not operation.open:
-            address = request.client.host if request.client else ""
             if ("authorization" in request.headers or "x-api-key" in request.headers) and (
                 wait := context.logins.spend(address)
             ):
                 raise too_many("too many wrong tokens: try again later", wait)
-            raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
-        principal = Principal(address=request.client.host if request.client else "")
+            raise token_needed()
+        principal = Principal(address=address)
     if wait := context.requests.spend(principal.key):
         raise too_many("too many requests: send them more slowly", wait)
     query = _query(operation.query, request)
@@ -183,11 +191,10 @@ async def _checked(operation: Operation, request: Request, context: Context) -> 
 
 
 def _query(shape: type[Struct] | None, request: Request) -> Any:
-    values = dict(request.query_params)
     if shape is None:
         return None
     try:
-        return msgspec.convert(values, shape, strict=False)
+        return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:
         raise bad_request(f"invalid query: {error}") from None
 
@@ -197,16 +204,10 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ApiError(
-            415,
-            "unsupported_media_type",
-            f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})",
-        )
+        raise _wrong_media(f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise ApiError(
-            415, "unsupported_media_type", f"send the body as it is, not with the encoding {encoding[:40]!r}"
-        )
+        raise _wrong_media(f"send the body as it is, not with the encoding {encoding[:40]!r}")
     try:
         async with asyncio.timeout(settings.body_timeout):
             data = await _read(request, settings.max_body)
@@ -218,6 +219,10 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
         raise bad_request(f"invalid body: {error}") from None
     except DataError as error:
         raise UnreadableBody(error) from None
+
+
+def _wrong_media(message: str) -> ApiError:
+    return ApiError(415, "unsupported_media_type", message)
 
 
 async def _read(request: Request, limit: int) -> bytes:

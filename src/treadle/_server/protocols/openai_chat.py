@@ -15,11 +15,11 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes, answer
-from treadle._server.errors import ApiError, bad_request, error_body, not_found
+from treadle._server.errors import bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.beginning import begin
-from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, data
-from treadle._server.protocols.foreign import as_text
+from treadle._server.protocols.exchange import AgentRequest, ClientCall, Exchange, Outcome, TextDelta, data
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text
 from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
@@ -152,13 +152,13 @@ class ChatAnswer(Struct, frozen=True):
 
 @routes("GET", "/v1/models", ModelList)
 async def list_models(call: Call) -> Response:
-    """The agents, as models."""
+    """List the agents, as models."""
     return answer(ModelList([ModelBody(name) for name in call.hub.agents]))
 
 
 @routes("GET", "/v1/models/{model:path}", ModelBody, errors=(404,))
 async def get_model(call: Call) -> Response:
-    """One agent, as a model."""
+    """Return one agent, as a model."""
     name = call.path("model")
     if name not in call.hub.agents:
         raise not_found(f"model {name[:80]!r}")
@@ -171,10 +171,10 @@ async def get_model(call: Call) -> Response:
 async def chat(call: Call) -> Response:
     """Ask an agent as if it were a model."""
     request: ChatRequest = call.body
-    exchange = await begin(call, _asked(request))
+    exchange = await begin(call, _agent_request(request))
     if request.stream:
         usage = bool(request.stream_options and request.stream_options.include_usage)
-        return exchange.stream(_chunks(exchange, request.model, usage))
+        return exchange.stream(_chunks(exchange, request.model, usage), lambda error: data(error_body(error)))
     outcome = await exchange.outcome()
     calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
     message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
@@ -184,7 +184,7 @@ async def chat(call: Call) -> Response:
     )
 
 
-def _asked(request: ChatRequest) -> Asked:
+def _agent_request(request: ChatRequest) -> AgentRequest:
     *past, last = request.messages
     if last.role not in ("user", "tool"):
         raise bad_request("the last message must have the role 'user', or 'tool' with the result of a call")
@@ -195,7 +195,7 @@ def _asked(request: ChatRequest) -> Asked:
         "seed": request.seed,
         "one_tool_per_step": True if request.parallel_tool_calls is False else None,
     }
-    return Asked(
+    return AgentRequest(
         agent=request.model,
         content=last.content,
         history=[_message_fields(message) for message in past],
@@ -210,7 +210,7 @@ def _asked(request: ChatRequest) -> Asked:
 
 
 def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:
-    """The results at the end of the messages: what the client made of the last reply's calls."""
+    """Return the results at the end of the messages: those of the last reply's calls."""
     results: dict[str, Any] = {}
     for message in reversed(messages):
         if message.role != "tool":
@@ -242,32 +242,27 @@ def _id(exchange: Exchange) -> str:
 
 
 async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so does
-    an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends with an
-    error."""
+    """Yield the answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so
+    does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
+    with an error."""
     head = {"id": _id(exchange), "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    try:
-        yield chunk({"role": "assistant", "content": ""})
-        async for event in exchange.events():
-            if isinstance(event, Silence):
-                yield HEARTBEAT
-            elif isinstance(event, Words):
-                yield chunk({"content": event.text})
-        outcome = await exchange.outcome_now()
-        for index, one in enumerate(outcome.calls):
-            yield chunk({"tool_calls": [_call_delta(index, one)]})
-        yield chunk({}, _finish(outcome))
-        if with_usage:
-            yield data({**head, "choices": [], "usage": chat_usage(outcome.usage)})
-        yield b"data: [DONE]\n\n"
-    except ApiError as error:
-        yield data(error_body(error))
-    finally:
-        exchange.leave()
+    yield chunk({"role": "assistant", "content": ""})
+    async for event in exchange.events():
+        if event is None:
+            yield HEARTBEAT
+        elif isinstance(event, TextDelta):
+            yield chunk({"content": event.text})
+    outcome = await exchange.outcome_now()
+    for index, one in enumerate(outcome.calls):
+        yield chunk({"tool_calls": [_call_delta(index, one)]})
+    yield chunk({}, _finish(outcome))
+    if with_usage:
+        yield data({**head, "choices": [], "usage": chat_usage(outcome.usage)})
+    yield b"data: [DONE]\n\n"
 
 
 def _call_delta(index: int, one: ClientCall) -> dict[str, Any]:

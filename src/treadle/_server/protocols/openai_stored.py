@@ -32,7 +32,7 @@ class DeletedResponse(Struct, frozen=True):
 
 @routes("GET", "/v1/responses/{response_id}", ResponseBody, query=RetrieveQuery, errors=(404,))
 async def get_response(call: Call) -> Response:
-    """A response by its id, also one that is still being made."""
+    """Return a response by its id, also one that is still being made."""
     query: RetrieveQuery = call.query
     if query.stream.lower() in ("true", "1"):
         raise bad_request("a response that exists is given whole: leave out `stream`, or follow /api/runs/ID/events")
@@ -41,10 +41,7 @@ async def get_response(call: Call) -> Response:
 
 @routes("POST", "/v1/responses/{response_id}/cancel", ResponseBody, errors=(404, 409))
 async def cancel_response(call: Call) -> Response:
-    """Cancel a response that is being made.
-
-    One that has ended stays as it is.
-    """
+    """Cancel a response that is being made; one that has ended stays as it is."""
     run_id = await _run_id(call)
     run = call.hub.runs.get(run_id)
     if fold(await call.hub.records(run_id)).finished is None:
@@ -62,12 +59,12 @@ async def delete_response(call: Call) -> Response:
 
 
 async def _run_id(call: Call) -> str:
-    given = call.path("response_id")
-    run_id = given.removeprefix(_PREFIX)
+    response_id = call.path("response_id")
+    run_id = response_id.removeprefix(_PREFIX)
     try:
         await call.hub.owned(run_id, call.principal.user)
     except ApiError:
-        raise not_found(f"response {given[:80]!r}") from None
+        raise not_found(f"response {response_id[:80]!r}") from None
     return run_id
 
 

@@ -1,4 +1,4 @@
-"""Which run answers a request of another protocol.
+"""The choice of the run that answers a request of another protocol.
 
 A request either asks something new, or brings the results of calls that the client executes: those continue the run
 that waits for them. The id a client gets for such a call names the run, the record that paused it and the call, so
@@ -23,8 +23,8 @@ from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.positions import Position
 from treadle._server.live.repeats import Place, digest
 from treadle._server.protocols.endings import refuse_unless_answered
-from treadle._server.protocols.exchange import Asked, Exchange
-from treadle._server.protocols.foreign import fields_of
+from treadle._server.protocols.exchange import AgentRequest, Exchange
+from treadle._server.protocols.untyped_json import fields_of
 from treadle._types.errors import ConfigError, RunBusyError
 from treadle._types.events import Paused
 from treadle._types.state import RunState, fold
@@ -34,9 +34,9 @@ _END = 1 << 40
 _MAX_KEY = 255
 
 
-async def begin(call: Call, asked: Asked) -> Exchange:
-    """The run that answers a request: a new one, one that an earlier request of the same has begun, or the one that
-    waits for these results."""
+async def begin(call: Call, asked: AgentRequest) -> Exchange:
+    """Return the run that answers a request: a new one, the one that the same request has begun before, or the one
+    that waits for these results."""
     if asked.results:
         return await _continued(call, asked)
     place = await _place(call, asked)
@@ -54,7 +54,7 @@ async def begin(call: Call, asked: Asked) -> Exchange:
     return await _joined(call, asked, msgspec.structs.replace(place, found=True))
 
 
-async def _place(call: Call, asked: Asked) -> Place:
+async def _place(call: Call, asked: AgentRequest) -> Place:
     repeats, user = call.context.repeats, call.principal.user
     request = asked.request
     content = digest(type(request).__name__, user, asked.agent, msgspec.json.encode(request))
@@ -73,7 +73,7 @@ async def _place(call: Call, asked: Asked) -> Place:
 
 
 def _failed_for_now(run_id: str, state: RunState) -> bool:
-    """Whether the run has ended in a way that its client was told to try again."""
+    """Return whether the run has ended with an error that told its client to try again."""
     if state.finished is None:
         return False
     try:
@@ -83,7 +83,7 @@ def _failed_for_now(run_id: str, state: RunState) -> bool:
     return False
 
 
-async def _started(call: Call, asked: Asked, place: Place) -> Exchange:
+async def _started(call: Call, asked: AgentRequest, place: Place) -> Exchange:
     if asked.output_schema is not None:
         shape_of(asked.output_schema)
     history, follows = list(asked.history), asked.follows
@@ -110,8 +110,8 @@ async def _started(call: Call, asked: Asked, place: Place) -> Exchange:
     return Exchange(call, run.id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
 
 
-async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
-    """The run that an earlier request of the same has begun: it goes on if it was interrupted, and is told from its
+async def _joined(call: Call, asked: AgentRequest, place: Place) -> Exchange:
+    """Join the run that the same request has begun before: it goes on if it was interrupted, and is streamed from its
     beginning."""
     hub, run_id = call.hub, place.run_id
     await hub.begun(run_id)
@@ -125,32 +125,32 @@ async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
 
 
 async def resumed(call: Call, run_id: str) -> Run[Any] | None:
-    """None if another process drives it: its log is followed."""
+    """Resume a run; None if another process drives it: then its log is followed."""
     try:
         return await call.hub.resume(run_id, call.principal.key)
     except RunBusyError:
         return None
 
 
-async def _continued(call: Call, asked: Asked) -> Exchange:
+async def _continued(call: Call, asked: AgentRequest) -> Exchange:
     run_id, at, named = await _named_calls(call, asked.results)
     hub = call.hub
     records = await hub.records(run_id)
     state = fold(records)
     waiting = {one.id for one in waiting_calls(state) if one.external}
-    given = {call_id: value for call_id, value in named.items() if call_id in waiting}
-    if not given and not all(call_id in state.results for call_id in named):
+    new = {call_id: value for call_id, value in named.items() if call_id in waiting}
+    if not new and not all(call_id in state.results for call_id in named):
         raise conflict(
             f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
         )
-    if given:
+    if new:
         try:
-            await hub.leave_results(run_id, given, call.principal.user)
+            await hub.leave_results(run_id, new, call.principal.user)
         except ConfigError as error:
             raise bad_request(str(error)) from None
     typed = state.started is not None and state.started.output_schema is not None
     run = None
-    if given or (state.finished is None and state.paused is None):
+    if new or (state.finished is None and state.paused is None):
         run = await resumed(call, run_id)  # another process that drives it reads the results when it pauses
     return Exchange(
         call,
@@ -165,11 +165,14 @@ async def _continued(call: Call, asked: Asked) -> Exchange:
 
 
 async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
-    """The run, the record of its pause, and the results by the engine's own ids."""
-    places = {text: _CALL_ID.fullmatch(text) for text in results}
-    if unknown := [text for text, found in places.items() if found is None]:
-        raise bad_request(f"there is no call {unknown[0][:80]!r} here: send the id that the call came with")
-    runs = {found[1] for found in places.values() if found is not None}
+    """Return the run, the record of its pause, and the results by the engine's own ids."""
+    places: dict[str, re.Match[str]] = {}
+    for call_id in results:
+        match = _CALL_ID.fullmatch(call_id)
+        if match is None:
+            raise _no_call(call_id)
+        places[call_id] = match
+    runs = {match[1] for match in places.values()}
     if len(runs) != 1:
         raise bad_request("these results belong to several runs: send those of the last reply only")
     run_id = runs.pop()
@@ -177,12 +180,15 @@ async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int
     records = await call.hub.records(run_id)
     named: dict[str, Any] = {}
     at = -1
-    for text, found in places.items():
-        assert found is not None
-        seq, index = int(found[2]), int(found[3])
+    for call_id, match in places.items():
+        seq, index = int(match[2]), int(match[3])
         event = records[seq].event if seq < len(records) else None
         if not isinstance(event, Paused) or index >= len(event.calls):
-            raise bad_request(f"there is no call {text[:80]!r} here: send the id that the call came with")
-        named[event.calls[index].id] = results[text]
+            raise _no_call(call_id)
+        named[event.calls[index].id] = results[call_id]
         at = max(at, seq)
     return run_id, at, named
+
+
+def _no_call(call_id: str) -> ApiError:
+    return bad_request(f"there is no call {call_id[:80]!r} here: send the id that the call came with")
