@@ -75,7 +75,7 @@ def create_app(
     tokens: Mapping[str, str] | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
-    """An ASGI application that serves `agents` under their names.
+    """Make an ASGI application that serves `agents` under their names.
 
     `tokens` maps bearer tokens to users. Without any there is one user, and only requests that address the loopback (or
     one of `allowed_hosts`) are answered.
