@@ -1,4 +1,4 @@
-"""The ASGI application: the API's operations, the page, and what happens to runs at the server's start and stop."""
+"""The ASGI application: the API's operations, the page, and the handling of runs at the server's start and stop."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def not_found(what: str, hint: str = "") -> ApiError:
 
 
 def conflict(message: str, *, again: bool | None = False) -> ApiError:
-    """The same request would meet the same conflict again, unless `again` leaves it open."""
+    """Make a conflict that the same request would meet again, unless `again` leaves it open."""
     return ApiError(409, "conflict", message, again=again)
 
 

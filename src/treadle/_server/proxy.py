@@ -41,7 +41,7 @@ class BehindProxy:
     def __init__(
         self, app: ASGIApp, trusted: Iterable[str] = (), prefix: str = "", roots: Collection[str] = ()
     ) -> None:
-        """`roots` are the first parts of the server's own paths. By them a prefix is understood that is one of them:
+        """`roots` are the first parts of the server's own paths. They are needed for a prefix that is one of them:
         with `/v1`, `/v1/v1/models` has it and `/v1/models` does not."""
         self._app = app
         self._roots = roots

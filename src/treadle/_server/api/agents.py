@@ -145,4 +145,4 @@ async def try_tool(call: Call) -> Response:
         user=principal.user,
         key=principal.key,
     )
-    return answer(b.Created(run.id, run_id, f"/api/runs/{run.id}/events"), 201)
+    return answer(b.created(run.id, run_id), 201)

@@ -53,7 +53,7 @@ async def run_proof(call: Call) -> Response:
 
 
 async def _computed(call: Call, compute: Callable[[Journal, str], Awaitable[T]]) -> T:
-    """Compute within the limit: it takes seconds of a processor for a long run, so one at a time for each user."""
+    """Compute within the limit of one at a time for each user: a long run takes seconds of a processor."""
     run_id = await call.owned_run()
     with call.context.computations.held(call.principal.key):
         try:

@@ -82,7 +82,7 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         output_schema=new.output_schema,
         **settings,
     )
-    return b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events")
+    return b.created(run.id, new.conversation or run_id)
 
 
 async def _existing(call: Call, run_id: str) -> b.Created | None:
@@ -93,7 +93,7 @@ async def _existing(call: Call, run_id: str) -> b.Created | None:
         return None
     if call.principal.user and facts.user != call.principal.user:
         raise conflict("this run_id is taken: choose another")
-    return b.Created(run_id, facts.conversation, f"/api/runs/{run_id}/events")
+    return b.created(run_id, facts.conversation)
 
 
 @routes("GET", "/api/runs/{run_id}", b.RunBody, errors=(404,))
@@ -271,5 +271,4 @@ async def fork_run(call: Call) -> Response:
     fork: b.Fork = call.body
     plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)
     run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
-    conversation = (await call.hub.facts(run.id)).conversation
-    return answer(b.Created(run.id, conversation, f"/api/runs/{run.id}/events"), 201)
+    return answer(b.created(run.id, (await call.hub.facts(run.id)).conversation), 201)

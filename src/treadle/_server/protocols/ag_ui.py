@@ -79,7 +79,7 @@ def _agent_request(agent: str, request: AgUiInput) -> AgentRequest:
         content=last.get("content", ""),
         request=msgspec.structs.replace(request, run_id=""),
         history=messages[:-1],
-        results=_results(request.messages) if last["role"] == "tool" else {},
+        results=_results(request.messages),
         tools=[client_tool(one.name, one.description, one.parameters or None) for one in request.tools],
     )
 

@@ -63,6 +63,10 @@ def without_addresses(text: str) -> str:
     return _ADDRESSES.sub("(address)", text)
 
 
+def has_output_schema(state: RunState) -> bool:
+    return state.started is not None and state.started.output_schema is not None
+
+
 def is_cut_off(records: Sequence[Record]) -> bool:
     """Return whether the reply that was the answer ended at its limit of tokens."""
     for record in reversed(records):

@@ -69,7 +69,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class CallStarted(Struct, frozen=True):
-    """The agent begins a call of its own."""
+    """The start of one of the agent's own calls."""
 
     id: str
     name: str

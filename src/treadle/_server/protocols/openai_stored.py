@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.protocols.endings import has_output_schema
 from treadle._server.protocols.exchange import Exchange, steps_of
 from treadle._server.protocols.openai_responses import ResponseBody, ResponseProjection, ResponsesRequest
 from treadle._types.state import RunState, fold
@@ -71,8 +72,7 @@ async def _run_id(call: Call) -> str:
 async def _stored(call: Call, run_id: str) -> ResponseBody:
     records = await call.hub.records(run_id)
     state, facts = fold(records), await call.hub.facts(run_id)
-    typed = state.started is not None and state.started.output_schema is not None
-    exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=typed, cancels=False)
+    exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=has_output_schema(state), cancels=False)
     previous = _PREFIX + facts.follows if facts.follows else None
     request = ResponsesRequest(model=facts.agent, input="?", previous_response_id=previous)
     projection = ResponseProjection(exchange, request)

@@ -22,7 +22,7 @@ from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.positions import Position
 from treadle._server.live.repeats import Place, digest
-from treadle._server.protocols.endings import refuse_unless_answered
+from treadle._server.protocols.endings import has_output_schema, refuse_unless_answered
 from treadle._server.protocols.exchange import AgentRequest, Exchange
 from treadle._server.protocols.untyped_json import fields_of
 from treadle._types.errors import ConfigError, RunBusyError
@@ -34,15 +34,15 @@ _END = 1 << 40
 _MAX_KEY = 255
 
 
-async def begin(call: Call, asked: AgentRequest) -> Exchange:
+async def begin(call: Call, request: AgentRequest) -> Exchange:
     """Return the run that answers a request: a new one, the one that the same request has begun before, or the one
     that waits for these results."""
-    if asked.results:
-        return await _continued(call, asked)
-    place = await _place(call, asked)
+    if request.results:
+        return await _continued(call, request)
+    place = await _place(call, request)
     if not place.found:
         try:
-            return await _started(call, asked, place)
+            return await _started(call, request, place)
         except RunBusyError:
             pass  # the same request, at this moment
         except Exception as error:
@@ -51,15 +51,15 @@ async def begin(call: Call, asked: AgentRequest) -> Exchange:
                 await call.context.repeats.forget(place)
             if not begun or not isinstance(error, ApiError):
                 raise
-    return await _joined(call, asked, msgspec.structs.replace(place, found=True))
+    return await _joined(call, request, msgspec.structs.replace(place, found=True))
 
 
-async def _place(call: Call, asked: AgentRequest) -> Place:
+async def _place(call: Call, request: AgentRequest) -> Place:
     repeats, user = call.context.repeats, call.principal.user
-    request = asked.request
-    content = digest(type(request).__name__, user, asked.agent, msgspec.json.encode(request))
-    if asked.message_id:
-        return await repeats.named(("message", user, asked.agent, asked.message_id, content), content)
+    sent = request.request
+    content = digest(type(sent).__name__, user, request.agent, msgspec.json.encode(sent))
+    if request.message_id:
+        return await repeats.named(("message", user, request.agent, request.message_id, content), content)
     keys = call.request.headers.getlist("idempotency-key")
     if not keys:
         return await repeats.like(content)
@@ -83,34 +83,34 @@ def _failed_for_now(run_id: str, state: RunState) -> bool:
     return False
 
 
-async def _started(call: Call, asked: AgentRequest, place: Place) -> Exchange:
-    if asked.output_schema is not None:
-        shape_of(asked.output_schema)
-    history, follows = list(asked.history), asked.follows
-    if asked.conversation:
-        earlier = await conversation_so_far(call, asked.conversation, asked.follows)
+async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
+    if request.output_schema is not None:
+        shape_of(request.output_schema)
+    history, follows = list(request.history), request.follows
+    if request.conversation:
+        earlier = await conversation_so_far(call, request.conversation, request.follows)
         if earlier is not None:
             follows, past = earlier
             system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
             history = [*system, *past]
     run = await call.hub.start(
-        call.hub.agent(asked.agent),
-        asked.content,
+        call.hub.agent(request.agent),
+        request.content,
         history=history,
         run_id=place.run_id,
-        conversation=asked.conversation or place.run_id,
+        conversation=request.conversation or place.run_id,
         user=call.principal.user,
         follows=follows,
         key=call.principal.key,
-        client_tools=asked.tools,
-        output_schema=asked.output_schema,
-        **{name: value for name, value in asked.settings.items() if value is not None},
+        client_tools=request.tools,
+        output_schema=request.output_schema,
+        **{name: value for name, value in request.settings.items() if value is not None},
     )
-    typed = asked.output_schema is not None
-    return Exchange(call, run.id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+    typed = request.output_schema is not None
+    return Exchange(call, run.id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
-async def _joined(call: Call, asked: AgentRequest, place: Place) -> Exchange:
+async def _joined(call: Call, request: AgentRequest, place: Place) -> Exchange:
     """Join the run that the same request has begun before: it goes on if it was interrupted, and is streamed from its
     beginning."""
     hub, run_id = call.hub, place.run_id
@@ -120,8 +120,8 @@ async def _joined(call: Call, asked: AgentRequest, place: Place) -> Exchange:
     run = await hub.driven(run_id)
     if state.finished is None and state.paused is None:
         run = await resumed(call, run_id)
-    typed = state.started is not None and state.started.output_schema is not None
-    return Exchange(call, run_id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+    typed = has_output_schema(state)
+    return Exchange(call, run_id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
 async def resumed(call: Call, run_id: str) -> Run[Any] | None:
@@ -132,8 +132,8 @@ async def resumed(call: Call, run_id: str) -> Run[Any] | None:
         return None
 
 
-async def _continued(call: Call, asked: AgentRequest) -> Exchange:
-    run_id, at, named = await _named_calls(call, asked.results)
+async def _continued(call: Call, request: AgentRequest) -> Exchange:
+    run_id, at, named = await _named_calls(call, request.results)
     hub = call.hub
     records = await hub.records(run_id)
     state = fold(records)
@@ -148,7 +148,6 @@ async def _continued(call: Call, asked: AgentRequest) -> Exchange:
             await hub.leave_results(run_id, new, call.principal.user)
         except ConfigError as error:
             raise bad_request(str(error)) from None
-    typed = state.started is not None and state.started.output_schema is not None
     run = None
     if new or (state.finished is None and state.paused is None):
         run = await resumed(call, run_id)  # another process that drives it reads the results when it pauses
@@ -157,8 +156,8 @@ async def _continued(call: Call, asked: AgentRequest) -> Exchange:
         run_id,
         run,
         after=Position(at, _END),
-        typed=typed,
-        stop=asked.stop,
+        typed=has_output_schema(state),
+        stop=request.stop,
         cancels=False,  # the client may lose this response: it comes back for it with the same request
         before=fold(records[: at + 1]).usage,
     )
