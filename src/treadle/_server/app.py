@@ -1,4 +1,4 @@
-"""The ASGI application: the API's operations, the page, and what happens to runs at the server's start and stop."""
+"""The ASGI application: the API's operations, the page, and the handling of runs at the server's start and stop."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, comparison, conversations, inspection, meta, runs, search, why
-from treadle._server.api.known import grounds, memory
+from treadle._server.api import catalog, conversations, grounds, inspection, memory, meta, runs, search, why
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -47,26 +46,26 @@ from treadle._types.errors import ConfigError
 
 logger = get_logger("treadle.server")
 
-OPERATIONS: tuple[Operation, ...] = (
-    *runs.OPERATIONS,
-    *catalog.OPERATIONS,
-    *comparison.OPERATIONS,
-    *why.OPERATIONS,
-    *inspection.OPERATIONS,
-    *grounds.OPERATIONS,
-    *conversations.OPERATIONS,
-    *search.OPERATIONS,
-    *memory.OPERATIONS,
-    *agent_operations.OPERATIONS,
-    *meta.OPERATIONS,
-    *openai_chat.OPERATIONS,
-    *openai_responses.OPERATIONS,
-    *openai_stored.OPERATIONS,
-    *anthropic_messages.OPERATIONS,
-    *ag_ui.OPERATIONS,
-    *vercel_ai.OPERATIONS,
-    *a2a.OPERATIONS,
+_MODULES = (
+    runs,
+    catalog,
+    why,
+    inspection,
+    grounds,
+    conversations,
+    search,
+    memory,
+    agent_operations,
+    meta,
+    openai_chat,
+    openai_responses,
+    openai_stored,
+    anthropic_messages,
+    ag_ui,
+    vercel_ai,
+    a2a,
 )
+OPERATIONS: tuple[Operation, ...] = tuple(operation for module in _MODULES for operation in module.routes.operations)
 
 
 def create_app(
@@ -76,7 +75,7 @@ def create_app(
     tokens: Mapping[str, str] | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
-    """An ASGI application that serves `agents` under their names.
+    """Make an ASGI application that serves `agents` under their names.
 
     `tokens` maps bearer tokens to users. Without any there is one user, and only requests that address the loopback (or
     one of `allowed_hosts`) are answered.

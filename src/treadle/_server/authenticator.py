@@ -26,7 +26,7 @@ class Principal(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What limits are counted by."""
+        """The key by which limits are counted."""
         return f"user:{self.user}" if self.user else f"address:{self.address}"
 
 
@@ -62,37 +62,31 @@ class Authenticator:
         return self._users.get(_fingerprint(token, b"token"), "") if token else ""
 
     def session_of(self, token: str) -> str:
-        """The cookie value that a browser sends in place of the token."""
+        """Return the cookie value that a browser sends in place of the token."""
         return _fingerprint(token, b"session")
 
     def check_origin(self, request: Request) -> None:
         """Refuse pages of other sites that act in a user's name, or reach a server without tokens by DNS rebinding."""
         host = request.headers.get("host", "")
         if self.open and _name(host) not in self._hosts:
-            raise ApiError(
-                403,
-                "forbidden_host",
-                f"requests for the host {_name(host)!r} are refused: add it to allowed_hosts",
-            )
+            problem = f"requests for the host {_name(host)!r} are refused: add it to allowed_hosts"
+            raise ApiError(403, "forbidden_host", problem)
         origin = request.headers.get("origin")
         if origin is None or request.method in ("GET", "HEAD", "OPTIONS") or origin in self._settings.cors_origins:
             return
         if urlsplit(origin).netloc != host:
-            raise ApiError(
-                403,
-                "forbidden_origin",
-                "pages of other sites may not call this server: add their origin to cors_origins",
-            )
+            problem = "pages of other sites may not call this server: add their origin to cors_origins"
+            raise ApiError(403, "forbidden_origin", problem)
 
 
 def _bearer(request: Request) -> str:
-    """The token, also where Anthropic's clients and A2A's put it."""
+    """Return the token, also from where Anthropic's clients and A2A's put it."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "").strip()
 
 
 def _name(host: str) -> str:
-    """The host without its port, also of `[::1]:80`."""
+    """Return the host without its port, also of `[::1]:80`."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

@@ -9,8 +9,8 @@ from treadle._types.errors import ConfigError, JournalError, RunBusyError, RunNo
 
 
 class ApiError(Exception):
-    """`again`: whether the same request is worth another attempt; None leaves it to the client, which usually repeats
-    409 and 5xx on its own."""
+    """An error with a status, a type and a message. `again` says whether the client should retry; None leaves it to the
+    client, which usually retries 409 and 5xx on its own."""
 
     def __init__(
         self, status: int, kind: str, message: str, *, retry_after: float | None = None, again: bool | None = None
@@ -23,12 +23,12 @@ class ApiError(Exception):
         self.again = again
 
     def saying(self, message: str) -> ApiError:
-        """The same in other words."""
+        """Return the same error with another message."""
         return ApiError(self.status, self.kind, message, retry_after=self.retry_after, again=self.again)
 
 
 class UnreadableBody(ApiError):
-    """What was sent is no JSON: some protocols tell that apart from JSON that asks for the wrong thing."""
+    """A body that is not JSON: some protocols distinguish it from JSON with wrong fields."""
 
     def __init__(self, problem: object) -> None:
         super().__init__(400, "bad_request", f"the body cannot be read as JSON in UTF-8: {problem}")
@@ -38,12 +38,16 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "bad_request", message)
 
 
+def token_needed() -> ApiError:
+    return ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
+
+
 def not_found(what: str, hint: str = "") -> ApiError:
     return ApiError(404, "not_found", f"there is no {what}" + (f"; {hint}" if hint else ""))
 
 
 def conflict(message: str, *, again: bool | None = False) -> ApiError:
-    """The same request would meet the same conflict again, unless `again` leaves it open."""
+    """Make a conflict that the same request would meet again, unless `again` leaves it open."""
     return ApiError(409, "conflict", message, again=again)
 
 
@@ -56,7 +60,7 @@ def too_many(message: str, retry_after: float = 1.0) -> ApiError:
 
 
 def from_engine(error: TreadleError) -> ApiError:
-    """The response to an error of the engine; what a client cannot do anything about is only logged."""
+    """Convert an error of the engine; the client gets no details of errors that it can do nothing about."""
     match error:
         case RunNotFoundError():
             return ApiError(404, "not_found", str(error))
@@ -71,7 +75,7 @@ def from_engine(error: TreadleError) -> ApiError:
 
 
 def error_body(error: ApiError) -> dict[str, object]:
-    """In the form that clients of the OpenAI protocol read, and with a `type` for those of Anthropic's."""
+    """Return the error in the form that clients of the OpenAI protocol read, with a `type` for those of Anthropic's."""
     return {"type": "error", "error": {"type": error.kind, "message": error.message, "code": error.status}}
 
 

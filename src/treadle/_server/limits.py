@@ -22,7 +22,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, key: str, amount: float = 1.0) -> float:
-        """0 if it is allowed, else the seconds to wait."""
+        """Return 0 if it is allowed, else the seconds to wait."""
         now = self._clock()
         level, then = self._buckets.pop(key, (self._burst, now))
         level = min(self._burst, level + (now - then) * self._per_second)

@@ -49,7 +49,7 @@ class Metrics:
                 pass
 
     def text(self, **gauges: int) -> str:
-        """All metrics as text. `gauges` are current values, by name."""
+        """Return all metrics as text. `gauges` are current values, by name."""
         rows: dict[str, list[str]] = {}
         for (name, labels), value in sorted(self.counts.items()):
             shown = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)

@@ -1,4 +1,4 @@
-"""Behind a reverse proxy: which of its headers are believed, and the path that the server lives under.
+"""The server behind a reverse proxy: which of its headers are trusted, and the path that it is served under.
 
 Anybody can send `X-Forwarded-*`. They count only where the connection itself comes from a proxy that the operator has
 named; then the client is the last address of `X-Forwarded-For` that is not such a proxy, the scheme and the host are
@@ -18,7 +18,7 @@ Network = IPv4Network | IPv6Network
 
 
 def networks(trusted: Iterable[str]) -> list[Network]:
-    """Addresses and networks (`10.0.0.0/8`) of proxies; `ConfigError` for what is neither."""
+    """Parse addresses and networks (`10.0.0.0/8`) of proxies; raise `ConfigError` for anything else."""
     try:
         return [ip_network(one, strict=False) for one in trusted]
     except ValueError as error:
@@ -26,7 +26,7 @@ def networks(trusted: Iterable[str]) -> list[Network]:
 
 
 def checked_prefix(prefix: str) -> str:
-    """The path as Starlette wants it: it begins with a slash and does not end with one."""
+    """Return the path as Starlette wants it: it begins with a slash and does not end with one."""
     plain = prefix.strip("/")
     if not plain:
         return ""
@@ -41,7 +41,7 @@ class BehindProxy:
     def __init__(
         self, app: ASGIApp, trusted: Iterable[str] = (), prefix: str = "", roots: Collection[str] = ()
     ) -> None:
-        """`roots` are the first parts of the server's own paths. By them a prefix is understood that is one of them:
+        """`roots` are the first parts of the server's own paths. They are needed for a prefix that is one of them:
         with `/v1`, `/v1/v1/models` has it and `/v1/models` does not."""
         self._app = app
         self._roots = roots
@@ -50,11 +50,11 @@ class BehindProxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope = self._placed(self._told(scope))
+            scope = self._with_prefix(self._forwarded(scope))
         await self._app(scope, receive, send)
 
-    def _told(self, scope: Scope) -> Scope:
-        """The request as the proxy got it."""
+    def _forwarded(self, scope: Scope) -> Scope:
+        """Return the request as the proxy got it."""
         client = scope.get("client")
         if not self._trusted or client is None or not self._is_proxy(client[0]):
             return scope
@@ -66,11 +66,11 @@ class BehindProxy:
         if scheme in ("http", "https"):
             scope["scheme"] = scheme
         if host := _text(headers, b"x-forwarded-host").rpartition(",")[2].strip():
-            kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
-            scope["headers"] = [*kept, (b"host", host.encode("latin-1", "replace"))]
+            others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            scope["headers"] = [*others, (b"host", host.encode("latin-1", "replace"))]
         return scope
 
-    def _placed(self, scope: Scope) -> Scope:
+    def _with_prefix(self, scope: Scope) -> Scope:
         if not self._prefix:
             return scope
         path = scope["path"]

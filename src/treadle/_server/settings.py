@@ -1,4 +1,4 @@
-"""What an operator can choose about the server."""
+"""The settings of the server, for its operator."""
 
 from __future__ import annotations
 

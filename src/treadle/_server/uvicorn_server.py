@@ -60,7 +60,7 @@ def make_server(
     log_level: str = "warning",
     on_ready: Callable[[str], None] | None = None,
 ) -> Server:
-    """A server that has not started: call `run()`, or `await serve()` in an event loop of your own."""
+    """Make a server that has not started: call `run()`, or `await serve()` in an event loop of your own."""
     settings = settings or ServerSettings()
     if not is_loopback(host) and not tokens:
         raise ConfigError(f"listening on {host} lets other machines in: give tokens, or listen on 127.0.0.1")
@@ -106,7 +106,7 @@ class Server(uvicorn.Server):
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def serve(self, sockets: Any = None) -> None:
-        """What cannot be had, the journal or the port, is an error of ours before anything has started."""
+        """Serve. A journal or port that cannot be opened is an error of ours, before anything has started."""
         await self.hub.journal.list(limit=1)
         own = listen(self.config.host, self.config.port) if sockets is None else []
         try:

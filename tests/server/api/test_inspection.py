@@ -6,7 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 
 from kit import add, call
-from server.serving import ANN, BOB, HTML, TOKENS, report, serving
+from server.serving import ANN, BOB, HTML, TOKENS, adder, report, serving
 from treadle import Agent, Artifact, ScriptedModel, tool
 
 
@@ -121,3 +121,21 @@ def test_contents_are_references_in_every_view_and_can_be_had_by_their_owner():
         assert client.ask("GET", f"/api/runs/{run}/contents/{'0' * 64}").status == 404
         assert server.as_user(BOB).ask("GET", f"/api/runs/{run}/contents/{digest}").status == 404
         assert server.ask("GET", f"/api/runs/{run}/contents/{digest}").status == 401
+
+
+def test_a_fork_beside_its_origin_and_the_requests_of_a_run():
+    with serving(adder(), tokens=TOKENS) as server:
+        ann, bob = server.as_user(ANN), server.as_user(BOB)
+        run = ann.start("add")
+        ann.wait(run)
+        fork = ann.post(f"/api/runs/{run}/fork", {"at": 2}, 201)["run_id"]
+        ann.wait(fork)
+        seen = ann.get(f"/api/compare?first={run}&second={fork}")
+        assert (seen["first"], seen["second"], seen["common"]) == (run, fork, 3)
+        assert {pair["change"] for pair in seen["steps"]} == {"same"}
+        requests = ann.get(f"/api/runs/{run}/prefixes")["requests"]
+        assert [use["broke_at"] for use in requests] == [-1, -1]
+        assert requests[1]["kept_messages"] == requests[0]["messages"]
+        assert bob.ask("GET", f"/api/compare?first={run}&second={fork}").status == 404
+        assert bob.ask("GET", f"/api/runs/{run}/prefixes").status == 404
+        assert ann.ask("GET", f"/api/compare?first={run}").status == 400

@@ -13,14 +13,16 @@ from treadle._flows.direct.tool_trial import TRIAL, question_of
 from treadle._plugins.mcp import McpTools
 from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b
-from treadle._server.api.known.memory import memory_stores
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.memory import memory_stores
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import not_found
 from treadle._server.live.variants import Variants
 from treadle._tools.base import Tool
 from treadle._tools.builtin.knowledge.retrieval import searched_by
 from treadle._types.errors import ToolError, TreadleError
 from treadle._types.ids import fresh_id
+
+routes = Routes("server")
 
 _PATIENCE = 10.0
 """Seconds an MCP server has to list its tools."""
@@ -77,7 +79,9 @@ class McpList(Struct, frozen=True):
     servers: list[McpBody]
 
 
+@routes("GET", "/api/agents", AgentList)
 async def list_agents(call: Call) -> Response:
+    """List the agents of this server."""
     return answer(AgentList([_agent_body(name, agent, call.hub.variants) for name, agent in call.hub.agents.items()]))
 
 
@@ -106,7 +110,9 @@ def _servers(agent: Agent) -> list[McpTools]:
     return [plugin for plugin in agent.plugins if isinstance(plugin, McpTools)]
 
 
+@routes("GET", "/api/agents/{agent}/mcp", McpList, errors=(404,))
 async def agent_mcp(call: Call) -> Response:
+    """Check whether the MCP servers of an agent answer, and list their tools."""
     agent = call.hub.agent(call.path("agent"))
     return answer(McpList(list(await asyncio.gather(*map(_health, _servers(agent))))))
 
@@ -123,11 +129,12 @@ async def _health(server: McpTools) -> McpBody:
     return McpBody(name, True, [tool.name for tool in listed if not server.only or tool.name in server.only], "")
 
 
+@routes("POST", "/api/agents/{agent}/tools/{tool}", {201: b.Created}, body=ToolCallBody, errors=(404, 409))
 async def try_tool(call: Call) -> Response:
-    """A run of its own: recorded, and asked about like a call of the model."""
+    """Call one tool of an agent by hand: a run without its model, with its approvals, recorded."""
     agent, tool, body = call.path("agent"), call.path("tool"), call.body
     served = call.hub.agent(agent)
-    if tool not in {known.name for known in served.toolkit} and not _servers(served):
+    if tool not in {one.name for one in served.toolkit} and not _servers(served):
         raise not_found(f"tool {tool[:80]!r} of the agent {agent[:80]!r}")
     run_id, principal = fresh_id(), call.principal
     run = await call.hub.start(
@@ -138,35 +145,4 @@ async def try_tool(call: Call) -> Response:
         user=principal.user,
         key=principal.key,
     )
-    return answer(b.Created(run.id, run_id, f"/api/runs/{run.id}/events"), 201)
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/agents",
-        handler=list_agents,
-        tag="server",
-        summary="The agents of this server.",
-        answers={200: AgentList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/agents/{agent}/mcp",
-        handler=agent_mcp,
-        tag="server",
-        errors=(404,),
-        summary="Whether the MCP servers of an agent answer, and with which tools.",
-        answers={200: McpList},
-    ),
-    Operation(
-        method="POST",
-        path="/api/agents/{agent}/tools/{tool}",
-        handler=try_tool,
-        tag="server",
-        body=ToolCallBody,
-        errors=(404, 409),
-        summary="Call one tool of an agent by hand: a run without its model, with its approvals, recorded.",
-        answers={201: b.Created},
-    ),
-)
+    return answer(b.created(run.id, run_id), 201)

@@ -79,7 +79,7 @@ class Decision(In, frozen=True):
 
 
 class CallResult(In, frozen=True):
-    """The result of a call that whoever called executes: `content`, or `error` with what went wrong."""
+    """The result of a call that the caller executes: `content`, or `error` with what went wrong."""
 
     call_id: Annotated[str, Meta(min_length=1, max_length=200)]
     content: Annotated[str, Meta(max_length=1_000_000)] | Items = ""
@@ -343,6 +343,10 @@ class Created(Struct, frozen=True):
     conversation: str
     events: str
     """The path of its event stream."""
+
+
+def created(run_id: str, conversation: str) -> Created:
+    return Created(run_id, conversation, f"/api/runs/{run_id}/events")
 
 
 class Accepted(Struct, frozen=True):

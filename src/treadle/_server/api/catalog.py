@@ -10,7 +10,9 @@ from starlette.responses import Response
 
 from treadle._journal.catalog.values import MAX_NOTE, MAX_TAG, MAX_TAGS, MAX_TITLE, Overview, RunFilter, Thumb
 from treadle._server.api.bodies import RunLine, line, lines
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
+
+routes = Routes("runs")
 
 Moment = Annotated[float, Meta(ge=0, le=1e12)]
 Word = Annotated[str, Meta(max_length=200)]
@@ -49,7 +51,7 @@ class RunList(Struct, frozen=True):
 
 
 class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not given stays as it is."""
+    """Changes of a run's notes; a field that is left out stays as it is."""
 
     tags: Annotated[list[Annotated[str, Meta(max_length=MAX_TAG)]], Meta(max_length=MAX_TAGS)] | None = None
     note: Annotated[str, Meta(max_length=MAX_NOTE)] | None = None
@@ -65,59 +67,31 @@ def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
     return only
 
 
+@routes("GET", "/api/runs", RunList, query=ListQuery, errors=(404,))
 async def list_runs(call: Call) -> Response:
+    """List runs, newest first, in pages."""
     query: ListQuery = call.query
     if query.parent:
         await call.hub.owned(query.parent, call.principal.user)
     # A child run records no user: it belongs to its parent's.
     user = "" if query.parent else call.principal.user
     only = _only(query, query.parent, user)
-    found = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
-    page = found[: query.limit]
-    return answer(RunList(lines(page), page[-1].cursor if len(found) > len(page) else ""))
+    runs = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
+    page = runs[: query.limit]
+    return answer(RunList(lines(page), page[-1].cursor if len(runs) > len(page) else ""))
 
 
+@routes("GET", "/api/overview", Overview, query=FilterQuery)
 async def overview(call: Call) -> Response:
+    """Count and sum up runs: how they ended, their costs and durations, by agent, model, tool and time."""
     only = _only(call.query, "", call.principal.user)
     return answer(await call.hub.journal.overview(**only))
 
 
+@routes("POST", "/api/runs/{run_id}/annotations", RunLine, body=Noted, errors=(404,))
 async def annotate_run(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Set the tags, the note, the thumb (up, down) or the title of a run."""
+    run_id = await call.owned_run()
     noted: Noted = call.body
     info = await call.hub.journal.annotate(run_id, **msgspec.structs.asdict(noted))
     return answer(line(info))
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs",
-        handler=list_runs,
-        tag="runs",
-        query=ListQuery,
-        errors=(404,),
-        summary="Runs, newest first, in pages.",
-        answers={200: RunList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/overview",
-        handler=overview,
-        tag="runs",
-        query=FilterQuery,
-        summary="Counts and sums over runs: how they ended, what they cost and took, by agent, model, tool and time.",
-        answers={200: Overview},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/annotations",
-        handler=annotate_run,
-        tag="runs",
-        body=Noted,
-        errors=(404,),
-        summary="Set the tags, the note, the thumb (up, down) or the title of a run.",
-        answers={200: RunLine},
-    ),
-)

@@ -55,12 +55,12 @@ class FileItem(_Media, frozen=True, tag="file"):
 Items = Annotated[list[TextItem | ImageItem | AudioItem | FileItem], Meta(min_length=1, max_length=20)]
 
 
-def content_of(given: str | Sequence[TextItem | ImageItem | AudioItem | FileItem]) -> Content:
-    """What a client sent, as the engine's content; media are checked."""
-    if isinstance(given, str):
-        return given
+def content_of(content: str | Sequence[TextItem | ImageItem | AudioItem | FileItem]) -> Content:
+    """Convert the content of a request to the engine's content, and check media."""
+    if isinstance(content, str):
+        return content
     parts: list[Part] = []
-    for item in given:
+    for item in content:
         match item:
             case TextItem(text=text):
                 parts.append(TextPart(text))

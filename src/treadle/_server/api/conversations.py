@@ -16,11 +16,13 @@ from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._journal.pages.html import html_of
 from treadle._server.api import bodies as b
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, conflict, not_found
 from treadle._server.live.branches import parents
 from treadle._types.errors import RunNotFoundError
 from treadle._types.state import fold
+
+routes = Routes("conversations")
 
 _ANSWERED = ("answer", "final_tool", "limit", "stuck")
 """Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
@@ -36,9 +38,9 @@ class Branch(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
-    """The run that a new one of this conversation continues (the newest, if none is named), and its history.
+    """Return the run that a new one of this conversation continues (the newest, if none is named), and its history.
 
-    None if there is no such conversation.
+    Return None if there is no such conversation.
     """
     runs = {info.run_id: info for info in await conversation_runs(call, conversation)}
     if not runs:
@@ -58,7 +60,10 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
 
 
 async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:
-    """Newest first. A run without a conversation (not started by a server) is the first of one with its own id."""
+    """Return the runs, newest first.
+
+    A run without a conversation (not started by a server) is the first of one with its own id.
+    """
     user = call.principal.user
     runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=limit) if name else []
     if len(runs) == limit:
@@ -74,7 +79,7 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
 
 
 def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]) -> list[b.Conversation]:
-    """Conversations, the one that changed last first; `firsts` are the first runs of those that begin further back."""
+    """Sort conversations by their last change; `firsts` are the first runs of those that begin further back."""
     conversations = [
         b.Conversation(
             id=name,
@@ -91,7 +96,9 @@ def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]
     return sorted(conversations, key=lambda conversation: -conversation.updated)
 
 
+@routes("GET", "/api/conversations", b.ConversationList, query=b.ConversationQuery)
 async def list_conversations(call: Call) -> Response:
+    """List conversations, the one that changed last first."""
     query: b.ConversationQuery = call.query
     journal = call.hub.journal
     runs = await journal.list(limit=query.limit, parent="", user=call.principal.user)
@@ -110,10 +117,12 @@ def _title(first: RunInfo) -> str:
     return first.title or " ".join(first.question.split())[:120]
 
 
+@routes("GET", "/api/conversations/{conversation_id}", b.ConversationBody, query=b.TurnsQuery, errors=(404,))
 async def get_conversation(call: Call) -> Response:
+    """List the runs of a conversation, oldest first."""
     name, query = call.path("conversation_id"), call.query
-    found = await _existing_conversation(call, name, query.limit + 1)
-    runs = found[: query.limit][::-1]
+    newest = await _existing_conversation(call, name, query.limit + 1)
+    runs = newest[: query.limit][::-1]
     before = await parents(runs, call.hub.facts)
     lines = [
         b.TurnLine(
@@ -123,11 +132,15 @@ async def get_conversation(call: Call) -> Response:
         )
         for line in b.lines(runs)
     ]
-    return answer(b.ConversationBody(name, lines, more=len(found) > query.limit))
+    return answer(b.ConversationBody(name, lines, more=len(newest) > query.limit))
 
 
+@routes("GET", "/api/conversations/{conversation_id}/export", "text/html", query=Branch, errors=(404,))
 async def export_conversation(call: Call) -> Response:
-    """The branch that leads to a run, the newest if none is named."""
+    """Export a branch of a conversation as one page of HTML that replays it and needs nothing else.
+
+    The branch is the one that leads to the run `until`, or to the newest.
+    """
     name, query = call.path("conversation_id"), call.query
     runs = (await _existing_conversation(call, name))[::-1]
     before = await parents(runs, call.hub.facts)
@@ -144,13 +157,16 @@ async def export_conversation(call: Call) -> Response:
     return Response(page, 200, headers, media_type="text/html")
 
 
+@routes("POST", "/api/conversations/{conversation_id}/title", Title, body=Title, errors=(404,))
 async def rename_conversation(call: Call) -> Response:
-    """The title is kept with the first run of the conversation."""
+    """Rename a conversation; an empty title makes it its first question again."""
     runs = await _existing_conversation(call, call.path("conversation_id"))
     return answer(Title(_title(await call.hub.journal.annotate(runs[-1].run_id, title=call.body.title))))
 
 
+@routes("DELETE", "/api/conversations/{conversation_id}", b.Done, errors=(404, 409))
 async def delete_conversation(call: Call) -> Response:
+    """Delete a conversation with its runs."""
     for info in await _existing_conversation(call, call.path("conversation_id")):
         await call.hub.delete(info.run_id)
     return answer(b.Done(True))
@@ -160,55 +176,3 @@ async def _existing_conversation(call: Call, name: str, limit: int = 100_000) ->
     if not (runs := await conversation_runs(call, name, limit)):
         raise not_found(f"conversation {name[:80]!r}")
     return runs
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/conversations",
-        handler=list_conversations,
-        tag="conversations",
-        query=b.ConversationQuery,
-        summary="Conversations, the one that changed last first.",
-        answers={200: b.ConversationList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/conversations/{conversation_id}",
-        handler=get_conversation,
-        tag="conversations",
-        query=b.TurnsQuery,
-        errors=(404,),
-        summary="The runs of a conversation, oldest first.",
-        answers={200: b.ConversationBody},
-    ),
-    Operation(
-        method="GET",
-        path="/api/conversations/{conversation_id}/export",
-        handler=export_conversation,
-        tag="conversations",
-        query=Branch,
-        errors=(404,),
-        summary="A branch of a conversation as one page of HTML that replays it and needs nothing else.",
-        answers={200: "text/html"},
-    ),
-    Operation(
-        method="POST",
-        path="/api/conversations/{conversation_id}/title",
-        handler=rename_conversation,
-        tag="conversations",
-        body=Title,
-        errors=(404,),
-        summary="Rename a conversation; an empty title makes it its first question again.",
-        answers={200: Title},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/conversations/{conversation_id}",
-        handler=delete_conversation,
-        tag="conversations",
-        errors=(404, 409),
-        summary="Delete a conversation with its runs.",
-        answers={200: b.Done},
-    ),
-)

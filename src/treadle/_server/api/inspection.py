@@ -1,19 +1,25 @@
-"""Operations that look into a run: its records, the requests it sent, the files its tools made."""
+"""Operations that look into a run: its records, requests and files, and its comparison with another run."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from typing import Annotated
 from urllib.parse import quote
 
+from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from treadle._flows.compare import RunComparison, compare_records
+from treadle._flows.prefixes import PrefixUse, prefixes
 from treadle._server.api import bodies as b
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import find_artifact, find_content, record_body, request_body
 from treadle._server.errors import bad_request, conflict, not_found
 from treadle._server.live.branches import question_files
 from treadle._types.events import RunStarted
+
+routes = Routes("inspector")
 
 ARTIFACT_CSP = (
     "sandbox; default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
@@ -22,38 +28,49 @@ ARTIFACT_CSP = (
 _SHOWN_INLINE = ("text/", "image/", "audio/", "video/", "application/json", "application/pdf")
 
 
+class CompareQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    first: Annotated[str, Meta(min_length=1, max_length=200)]
+    second: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class PrefixList(Struct, frozen=True):
+    requests: list[PrefixUse]
+
+
+@routes("GET", "/api/runs/{run_id}/records", b.RecordList, query=b.RecordsQuery, errors=(404,))
 async def run_records(call: Call) -> Response:
+    """Return the run's log."""
     query: b.RecordsQuery = call.query
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     records = [record for record in await call.hub.records(run_id) if record.seq > query.after]
     page = records[: query.limit]
     return answer(b.RecordList([record_body(record) for record in page], len(records) > len(page)))
 
 
+@routes("GET", "/api/runs/{run_id}/requests/{seq}", b.RequestBody, errors=(404, 409))
 async def run_request(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Return the exact request a record sent to the model."""
+    run_id = await call.owned_run()
     number = call.path("seq")
     if not number.isascii() or not number.isdigit() or len(number) > 15:
         raise bad_request("the number of a record must be a non-negative integer")
     return answer(request_body(await call.hub.records(run_id), int(number)))
 
 
+@routes("GET", "/api/runs/{run_id}/artifacts/{name:path}", "*/*", tag="runs", query=b.ArtifactQuery, errors=(404, 409))
 async def run_artifact(call: Call) -> Response:
-    """A file that a tool made: shown in a sandbox without scripts, network or an origin."""
+    """Return a file that a tool made, to be shown in a sandbox without scripts, network or an origin."""
     query: b.ArtifactQuery = call.query
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
     content = _decoded(artifact.content) if artifact.base64 else artifact.content.encode()
     return _file(content, artifact.mime, artifact.name, download=query.download)
 
 
+@routes("GET", "/api/runs/{run_id}/files/{number}", "*/*", tag="runs", errors=(404, 409))
 async def run_file(call: Call) -> Response:
-    """What was sent with the question, shown in the same sandbox."""
-    run_id, number = call.path("run_id"), call.path("number")
-    await call.hub.owned(run_id, call.principal.user)
+    """Return a file that was sent with the question, by its place among them, from 0."""
+    run_id, number = await call.owned_run(), call.path("number")
     started = (await call.hub.records(run_id))[0].event
     files = question_files(started.question) if isinstance(started, RunStarted) else []
     if not number.isascii() or not number.isdigit() or len(number) > 3 or int(number) >= len(files):
@@ -71,11 +88,11 @@ def _decoded(text: str) -> bytes:
         raise conflict("it is marked as base64 but is not valid base64") from None
 
 
+@routes("GET", "/api/runs/{run_id}/contents/{digest}", "*/*", query=b.ContentQuery, errors=(404,))
 async def run_content(call: Call) -> Response:
-    """What a record refers to with `blob`: an image, a sound or a file of the conversation, in the same sandbox."""
+    """Return the content of an image, a sound or a file that a record refers to with `blob`."""
     query: b.ContentQuery = call.query
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     part, content = find_content(await call.hub.records(run_id), call.path("digest"))
     return _file(content, part.mime, part.name, download=query.download)
 
@@ -92,53 +109,17 @@ def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
     return Response(content, 200, headers, media_type=mime)
 
 
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/records",
-        handler=run_records,
-        tag="inspector",
-        query=b.RecordsQuery,
-        errors=(404,),
-        summary="The run's log.",
-        answers={200: b.RecordList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/requests/{seq}",
-        handler=run_request,
-        tag="inspector",
-        errors=(404, 409),
-        summary="The exact request a record sent to the model.",
-        answers={200: b.RequestBody},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/contents/{digest}",
-        handler=run_content,
-        tag="inspector",
-        query=b.ContentQuery,
-        errors=(404,),
-        summary="The content of an image, a sound or a file that a record refers to.",
-        answers={200: "*/*"},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/artifacts/{name:path}",
-        handler=run_artifact,
-        tag="runs",
-        query=b.ArtifactQuery,
-        errors=(404, 409),
-        summary="A file that a tool made, to be shown in a sandbox.",
-        answers={200: "*/*"},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/files/{number}",
-        handler=run_file,
-        tag="runs",
-        errors=(404, 409),
-        summary="A file that was sent with the question, by its place among them, from 0.",
-        answers={200: "*/*"},
-    ),
-)
+@routes("GET", "/api/compare", RunComparison, query=CompareQuery, errors=(404,))
+async def compare_runs(call: Call) -> Response:
+    """Compare two runs: their inputs, their steps and their results."""
+    query: CompareQuery = call.query
+    for run_id in (query.first, query.second):
+        await call.hub.owned(run_id, call.principal.user)
+    return answer(compare_records(await call.hub.records(query.first), await call.hub.records(query.second)))
+
+
+@routes("GET", "/api/runs/{run_id}/prefixes", PrefixList, errors=(404,))
+async def run_prefixes(call: Call) -> Response:
+    """Show the prefix that each request shares with the one before it, and where and why that ends."""
+    run_id = await call.owned_run()
+    return answer(PrefixList(prefixes(await call.hub.records(run_id))))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from treadle._server.api import bodies as b
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.authenticator import COOKIE
 from treadle._server.errors import ApiError, too_many
 from treadle._version import __version__
 
+routes = Routes("session")
+
 _WEEK = 7 * 86400
 
 
+@routes("GET", "/health", b.Health, tag="server", open=True)
 async def health(call: Call) -> Response:
+    """Check that the server works."""
     return answer(
         b.Health(
             "stopping" if call.hub.closing else "ok",
@@ -24,21 +28,25 @@ async def health(call: Call) -> Response:
     )
 
 
+@routes("GET", "/metrics", "text/plain", tag="server")
 async def metrics(call: Call) -> Response:
+    """Return counters for Prometheus."""
     text = call.context.metrics.text(
         treadle_runs_live=len(call.hub.runs), treadle_streams_live=call.context.streams.in_use
     )
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
+@routes("GET", "/api/session", b.Session, open=True)
 async def get_session(call: Call) -> Response:
-    """Tells the page whether to ask for a token."""
+    """Return who is logged in, and whether the page has to ask for a token."""
     authenticator = call.context.authenticator
     return answer(b.Session(call.principal.user, not authenticator.open and not call.principal.user))
 
 
+@routes("POST", "/api/session", b.Session, body=b.Login, errors=(401,), open=True)
 async def log_in(call: Call) -> Response:
-    """Exchange a token for a cookie that scripts cannot read."""
+    """Log a browser in with a token: it gets a cookie that scripts cannot read."""
     authenticator = call.context.authenticator
     login: b.Login = call.body
     user = authenticator.user_of(login.token)
@@ -54,57 +62,9 @@ async def log_in(call: Call) -> Response:
     return response
 
 
+@routes("DELETE", "/api/session", b.Done, open=True)
 async def log_out(call: Call) -> Response:
+    """Log the browser out."""
     response = answer(b.Done(True))
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/health",
-        handler=health,
-        tag="server",
-        open=True,
-        summary="Whether the server works.",
-        answers={200: b.Health},
-    ),
-    Operation(
-        method="GET",
-        path="/metrics",
-        handler=metrics,
-        tag="server",
-        summary="Counters for Prometheus.",
-        answers={200: "text/plain"},
-    ),
-    Operation(
-        method="GET",
-        path="/api/session",
-        handler=get_session,
-        tag="session",
-        open=True,
-        summary="Who is logged in.",
-        answers={200: b.Session},
-    ),
-    Operation(
-        method="POST",
-        path="/api/session",
-        handler=log_in,
-        tag="session",
-        body=b.Login,
-        open=True,
-        errors=(401,),
-        summary="Log a browser in with a token.",
-        answers={200: b.Session},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/session",
-        handler=log_out,
-        tag="session",
-        open=True,
-        summary="Log the browser out.",
-        answers={200: b.Done},
-    ),
-)

@@ -1,4 +1,4 @@
-"""Operations of the API: one table of them makes the routes and the OpenAPI document; `perform` answers a request."""
+"""Operations of the API: `Routes` declares them, for routing and the OpenAPI document; `perform` answers a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from starlette.responses import Response
 from treadle._safety.data import DataError, InvalidDataError, decode_json
 from treadle._safety.logs import get_logger
 from treadle._server.authenticator import Authenticator, Principal
-from treadle._server.errors import ApiError, UnreadableBody, bad_request, error_response, from_engine, too_many
+from treadle._server.errors import (
+    ApiError,
+    UnreadableBody,
+    bad_request,
+    error_response,
+    from_engine,
+    token_needed,
+    too_many,
+)
 from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.hub import Hub
 from treadle._server.live.repeats import Repeats
@@ -27,7 +35,7 @@ logger = get_logger("treadle.server")
 
 
 class Context:
-    """What all operations of one server share."""
+    """Holds the objects that all operations of one server share."""
 
     def __init__(self, hub: Hub, authenticator: Authenticator, settings: ServerSettings, metrics: Metrics) -> None:
         self.hub = hub
@@ -57,29 +65,85 @@ class Call(Struct, frozen=True):
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
+    async def owned_run(self) -> str:
+        """Return the run id of the path; the run must be one that the user may see."""
+        run_id = self.path("run_id")
+        await self.hub.owned(run_id, self.principal.user)
+        return run_id
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
 
 class Operation(Struct, frozen=True, kw_only=True):
     method: str
     path: str
-    handler: Callable[[Call], Awaitable[Response]]
-    summary: str
+    handler: Handler
     tag: str
     answers: Mapping[int, Any]
     """The content of each successful status: a type (sent as JSON), the name of a media type, or None."""
-    body: type[Struct] | None = None
-    query: type[Struct] | None = None
-    errors: tuple[int, ...] = ()
+    body: type[Struct] | None
+    query: type[Struct] | None
+    errors: tuple[int, ...]
     """Statuses of its own, besides those any operation may answer with."""
-    open: bool = False
+    open: bool
     """Allowed without a token."""
-    refusal: Callable[[ApiError], Response] = error_response
-    """An error as a response, in the form of its protocol."""
-    refused: type[Struct] | None = None
-    """What such a response has in it, where it is not our own form."""
+    refusal: Callable[[ApiError], Response]
+    """Turns an error into a response, in the form of its protocol."""
+    refused: type[Struct] | None
+    """The body of such a response, where it is not our own form."""
 
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the handler's docstring."""
+        return " ".join((self.handler.__doc__ or "").partition("\n\n")[0].split())
+
+
+class Routes:
+    """Collects the operations of one module: `@routes("GET", "/health", Health)` stands above a handler."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.operations: list[Operation] = []
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        answers: dict[int, Any] | tuple[type, str] | type | str,
+        *,
+        tag: str = "",
+        body: type[Struct] | None = None,
+        query: type[Struct] | None = None,
+        errors: tuple[int, ...] = (),
+        open: bool = False,
+        refusal: Callable[[ApiError], Response] = error_response,
+        refused: type[Struct] | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Declare an operation. `answers` is the content of status 200, or a mapping of statuses to contents."""
+
+        def declare(handler: Handler) -> Handler:
+            operation = Operation(
+                method=method,
+                path=path,
+                handler=handler,
+                tag=tag or self.tag,
+                answers=answers if isinstance(answers, dict) else {200: answers},
+                body=body,
+                query=query,
+                errors=errors,
+                open=open,
+                refusal=refusal,
+                refused=refused,
+            )
+            self.operations.append(operation)
+            return handler
+
+        return declare
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -87,7 +151,7 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 async def perform(operation: Operation, request: Request, context: Context) -> Response:
-    """The response to a request; an error becomes a response too."""
+    """Answer a request; an error becomes a response too."""
     try:
         response = await operation.handler(await _checked(operation, request, context))
     except ApiError as error:
@@ -111,14 +175,14 @@ async def _checked(operation: Operation, request: Request, context: Context) -> 
     context.authenticator.check_origin(request)
     principal = context.authenticator.principal(request)
     if principal is None:
+        address = request.client.host if request.client else ""
         if not operation.open:
-            address = request.client.host if request.client else ""
             if ("authorization" in request.headers or "x-api-key" in request.headers) and (
                 wait := context.logins.spend(address)
             ):
                 raise too_many("too many wrong tokens: try again later", wait)
-            raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
-        principal = Principal(address=request.client.host if request.client else "")
+            raise token_needed()
+        principal = Principal(address=address)
     if wait := context.requests.spend(principal.key):
         raise too_many("too many requests: send them more slowly", wait)
     query = _query(operation.query, request)
@@ -127,11 +191,10 @@ async def _checked(operation: Operation, request: Request, context: Context) -> 
 
 
 def _query(shape: type[Struct] | None, request: Request) -> Any:
-    values = dict(request.query_params)
     if shape is None:
         return None
     try:
-        return msgspec.convert(values, shape, strict=False)
+        return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:
         raise bad_request(f"invalid query: {error}") from None
 
@@ -141,16 +204,10 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
         return None
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise ApiError(
-            415,
-            "unsupported_media_type",
-            f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})",
-        )
+        raise _wrong_media(f"send JSON, with the header `Content-Type: application/json` (not {kind[:80]!r})")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise ApiError(
-            415, "unsupported_media_type", f"send the body as it is, not with the encoding {encoding[:40]!r}"
-        )
+        raise _wrong_media(f"send the body as it is, not with the encoding {encoding[:40]!r}")
     try:
         async with asyncio.timeout(settings.body_timeout):
             data = await _read(request, settings.max_body)
@@ -162,6 +219,10 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
         raise bad_request(f"invalid body: {error}") from None
     except DataError as error:
         raise UnreadableBody(error) from None
+
+
+def _wrong_media(message: str) -> ApiError:
+    return ApiError(415, "unsupported_media_type", message)
 
 
 async def _read(request: Request, limit: int) -> bytes:

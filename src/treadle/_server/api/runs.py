@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
 from treadle._server.api.content import TextItem, content_of
 from treadle._server.api.conversations import conversation_so_far
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import run_body
 from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
 from treadle._server.live.branches import ForkPlan
@@ -27,8 +28,12 @@ from treadle._types.events import Record
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 
+routes = Routes("runs")
 
+
+@routes("POST", "/api/runs", {201: b.Created, 200: b.Created}, body=b.NewRun, errors=(404, 409))
 async def create_run(call: Call) -> Response:
+    """Start a run. It continues whether or not a client follows it."""
     new: b.NewRun = call.body
     if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
         return answer(existing)
@@ -61,6 +66,8 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         follows, history = earlier
     elif new.follows:
         raise bad_request("`follows` names a run of an existing `conversation`: give that, too")
+    if new.output_schema is not None:
+        shape_of(new.output_schema)
     run_id = new.run_id or fresh_id()
     run = await hub.start(
         agent,
@@ -72,32 +79,27 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         follows=follows,
         key=call.principal.key,
         client_tools=[client_tool(one.name, one.description, one.parameters) for one in new.tools],
-        output_schema=_object_schema(new.output_schema),
+        output_schema=new.output_schema,
         **settings,
     )
-    return b.Created(run.id, new.conversation or run_id, f"/api/runs/{run.id}/events")
-
-
-def _object_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    if schema is not None:
-        shape_of(schema)
-    return schema
+    return b.created(run.id, new.conversation or run_id)
 
 
 async def _existing(call: Call, run_id: str) -> b.Created | None:
-    """The run a repeated request has already started. An id that another user has is a conflict."""
+    """Return the run a repeated request has already started. An id that another user has is a conflict."""
     try:
         facts = await call.hub.owned(run_id, "")
     except ApiError:
         return None
     if call.principal.user and facts.user != call.principal.user:
         raise conflict("this run_id is taken: choose another")
-    return b.Created(run_id, facts.conversation, f"/api/runs/{run_id}/events")
+    return b.created(run_id, facts.conversation)
 
 
+@routes("GET", "/api/runs/{run_id}", b.RunBody, errors=(404,))
 async def get_run(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Return the state of a run."""
+    run_id = await call.owned_run()
     records = await call.hub.records(run_id)
     inside = await call.hub.journal.list(parent=run_id, limit=200)
     children = [info for info in inside if not is_search(info.run_id)]
@@ -105,22 +107,24 @@ async def get_run(call: Call) -> Response:
     return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
+@routes("DELETE", "/api/runs/{run_id}", b.Done, errors=(404, 409))
 async def delete_run(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Delete a finished or paused run and its children."""
+    run_id = await call.owned_run()
     await call.hub.delete(run_id)
     return answer(b.Done(True))
 
 
+@routes("GET", "/api/runs/{run_id}/events", {200: "text/event-stream", 204: None}, query=b.EventsQuery, errors=(404,))
 async def run_events(call: Call) -> Response:
+    """Stream the events of a run, live or finished, from the beginning or after `Last-Event-ID`."""
     query: b.EventsQuery = call.query
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.owned_run()
     after = START
-    if given := call.request.headers.get("last-event-id", "") or query.after:
-        position = read_position(given)
+    if event_id := call.request.headers.get("last-event-id", "") or query.after:
+        position = read_position(event_id)
         if position is None:
-            raise bad_request(f"{given[:40]!r} is not the id of an event: send the last one you saw, or none")
+            raise bad_request(f"{event_id[:40]!r} is not the id of an event: send the last one you saw, or none")
         after = position
         if await _has_seen_all(call, run_id, after, query.detail):
             return Response(status_code=204)  # tells a browser not to connect again
@@ -144,29 +148,36 @@ async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Detail
     return projection.finished and all(event.at <= after for event in shown[-2:])
 
 
+@routes("POST", "/api/runs/{run_id}/messages", {202: b.Accepted}, body=b.NewMessage, errors=(404, 409))
 async def send_message(call: Call) -> Response:
-    run_id = call.path("run_id")
+    """Send a message to a run in progress. 409 when the run has ended, or ends before it could read it."""
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     message: b.NewMessage = call.body
     content = content_of([TextItem(text=message.text), *message.parts]) if message.parts else message.text
     return answer(b.Accepted(await call.hub.send(run_id, content)), 202)
 
 
+@routes("DELETE", "/api/runs/{run_id}/messages/{message_id}", b.Recalled, errors=(404,))
 async def recall_message(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Withdraw a message the run has not read yet."""
+    run_id = await call.owned_run()
     return answer(b.Recalled(await call.hub.journal.recall(run_id, call.path("message_id"))))
 
 
+@routes("POST", "/api/runs/{run_id}/cancel", {202: b.Done}, errors=(404, 409))
 async def cancel_run(call: Call) -> Response:
-    run_id = call.path("run_id")
+    """Cancel a run. Its log stays complete."""
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     await call.hub.cancel(run_id)
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/approvals", {202: b.Done}, body=b.Decision, errors=(404, 409, 422))
 async def decide(call: Call) -> Response:
-    run_id = call.path("run_id")
+    """Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed."""
+    run_id = await call.owned_run()
     records = await _unfinished(call, run_id)
     decision: b.Decision = call.body
     if parent := records[0].parent:
@@ -181,9 +192,15 @@ async def decide(call: Call) -> Response:
             "no call of this run waits" if decision.all is not None else f"the call {chosen[0][:80]!r} does not wait"
         )
         raise conflict(f"{which} for a decision; calls that do: {', '.join(waiting) or 'none'}")
-    given: dict[str, Any] = {"allow": allow, "always": decision.always, "note": decision.note, "args": decision.args}
+    approval: dict[str, Any] = {
+        "allow": allow,
+        "always": decision.always,
+        "note": decision.note,
+        "args": decision.args,
+        "by": call.principal.user,
+    }
     try:
-        await call.hub.approve(run_id, {call_id: {**given, "by": call.principal.user} for call_id in chosen})
+        await call.hub.approve(run_id, dict.fromkeys(chosen, approval))
     except InvalidArgumentsError as error:
         raise unprocessable(str(error)) from None
     except ConfigError as error:  # another decision came first
@@ -191,29 +208,30 @@ async def decide(call: Call) -> Response:
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/results", {202: b.Done}, body=b.CallResult, errors=(404, 409, 422))
 async def give_result(call: Call) -> Response:
-    run_id = call.path("run_id")
+    """Give the result of a call that the client executes; the run is resumed."""
+    run_id = await call.owned_run()
     records = await _unfinished(call, run_id)
-    given: b.CallResult = call.body
+    result: b.CallResult = call.body
     if parent := records[0].parent:
         raise conflict(f"this run is inside another, which waits for the same: answer at /api/runs/{parent}/results")
-    if given.error and given.content:
+    if result.error and result.content:
         raise unprocessable("a result has `content`, or `error` when the call failed: not both")
     waiting = [waiting.id for waiting in waiting_calls(fold(records)) if waiting.external]
-    if given.call_id not in waiting:
-        raise conflict(
-            f"the call {given.call_id[:80]!r} does not wait for a result; calls that do: {', '.join(waiting) or 'none'}"
-        )
-    value = ToolError(given.error) if given.error else content_of(given.content)
+    if result.call_id not in waiting:
+        listed = ", ".join(waiting) or "none"
+        raise conflict(f"the call {result.call_id[:80]!r} does not wait for a result; calls that do: {listed}")
+    value = ToolError(result.error) if result.error else content_of(result.content)
     try:
-        await call.hub.give_results(run_id, {given.call_id: value}, call.principal.user)
+        await call.hub.give_results(run_id, {result.call_id: value}, call.principal.user)
     except ConfigError as error:
         raise unprocessable(str(error)) from None
     return answer(b.Done(True), 202)
 
 
 def _allows(decision: b.Decision) -> bool:
-    """Whether a decision allows what it is about; what cannot be meant is refused."""
+    """Return whether a decision allows its calls; raise for one that contradicts itself."""
     if decision.all is not None:
         if decision.call_id or decision.args is not None or decision.allow not in (None, decision.all):
             raise unprocessable("`all` decides about every call that waits: leave out `call_id`, `allow` and `args`")
@@ -229,136 +247,28 @@ def _allows(decision: b.Decision) -> bool:
     return allow
 
 
-async def _unfinished(call: Call, run_id: str) -> list[Record]:
-    await call.hub.owned(run_id, call.principal.user)
-    records = list(await call.hub.records(run_id))
+async def _unfinished(call: Call, run_id: str) -> Sequence[Record]:
+    """Return the records of a run that has not finished; one that has is a conflict."""
+    records = await call.hub.records(run_id)
     if fold(records).finished is not None:
         raise conflict("the run has finished: start another one in the same conversation")
     return records
 
 
+@routes("POST", "/api/runs/{run_id}/resume", {202: b.Done}, errors=(404, 409))
 async def resume_run(call: Call) -> Response:
-    run_id = call.path("run_id")
+    """Resume a run that was interrupted or parked."""
+    run_id = await call.owned_run()
     await _unfinished(call, run_id)
     await call.hub.resume(run_id, call.principal.key)
     return answer(b.Done(True), 202)
 
 
+@routes("POST", "/api/runs/{run_id}/fork", {201: b.Created}, body=b.Fork, errors=(404, 409))
 async def fork_run(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Start a new run that shares this one's records up to a point: elsewhere, or in its place (`branch`)."""
+    run_id = await call.owned_run()
     fork: b.Fork = call.body
     plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)
     run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
-    conversation = (await call.hub.facts(run.id)).conversation
-    return answer(b.Created(run.id, conversation, f"/api/runs/{run.id}/events"), 201)
-
-
-_CHANGES = (404, 409)
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/api/runs",
-        handler=create_run,
-        tag="runs",
-        body=b.NewRun,
-        errors=(404, 409),
-        summary="Start a run. It continues whether or not a client follows it.",
-        answers={201: b.Created, 200: b.Created},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}",
-        handler=get_run,
-        tag="runs",
-        errors=(404,),
-        summary="The state of a run.",
-        answers={200: b.RunBody},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/runs/{run_id}",
-        handler=delete_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Delete a finished or paused run and its children.",
-        answers={200: b.Done},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/events",
-        handler=run_events,
-        tag="runs",
-        query=b.EventsQuery,
-        errors=(404,),
-        summary="The events of a run, live or finished, from the beginning or after `Last-Event-ID`.",
-        answers={200: "text/event-stream", 204: None},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/messages",
-        handler=send_message,
-        tag="runs",
-        body=b.NewMessage,
-        errors=_CHANGES,
-        summary="Send a message to a run in progress. 409 when the run has ended, or ends before it could read it.",
-        answers={202: b.Accepted},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/runs/{run_id}/messages/{message_id}",
-        handler=recall_message,
-        tag="runs",
-        errors=(404,),
-        summary="Withdraw a message the run has not read yet.",
-        answers={200: b.Recalled},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/cancel",
-        handler=cancel_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Cancel a run. Its log stays complete.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/approvals",
-        handler=decide,
-        tag="runs",
-        body=b.Decision,
-        errors=(*_CHANGES, 422),
-        summary="Allow (also with changed arguments) or refuse calls that wait for approval; the run is resumed.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/results",
-        handler=give_result,
-        tag="runs",
-        body=b.CallResult,
-        errors=(*_CHANGES, 422),
-        summary="Give the result of a call that whoever called executes; the run is resumed.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/resume",
-        handler=resume_run,
-        tag="runs",
-        errors=_CHANGES,
-        summary="Resume a run that was interrupted or parked.",
-        answers={202: b.Done},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/fork",
-        handler=fork_run,
-        tag="runs",
-        body=b.Fork,
-        errors=_CHANGES,
-        summary="A new run that shares this one's records up to a point: elsewhere, or in its place (`branch`).",
-        answers={201: b.Created},
-    ),
-)
+    return answer(b.created(run.id, (await call.hub.facts(run.id)).conversation), 201)

@@ -1,4 +1,4 @@
-"""Full-text search over what was said and found: questions, answers, messages, results of tools."""
+"""Full-text search over runs: questions, answers, messages, results of tools."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
 from treadle._types.messages import text_of
+
+routes = Routes("conversations")
 
 _PAGE = 50
 MOST_SECONDS = 3.0
 """How long one search may take; what it has found by then is the answer."""
 _AROUND = 60
-"""Characters shown on either side of what was found."""
+"""Characters shown on either side of a match."""
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,14 +52,16 @@ class SearchResult(Struct, frozen=True):
     """False when there may be more."""
 
 
+@routes("GET", "/api/search", SearchResult, query=SearchQuery)
 async def search(call: Call) -> Response:
+    """Find runs whose question, messages, tool results or answer have all the words."""
     query: SearchQuery = call.query
     words = query.q.casefold().split()
     hits: list[Hit] = []
     searched, after, more = 0, "", bool(words)
     deadline = time.monotonic() + MOST_SECONDS
     while more and len(hits) < query.limit and time.monotonic() < deadline:
-        # The journal leaves out what cannot be meant without reading the logs; what is left is looked at.
+        # The journal leaves out most runs without the words; the logs of the others are read.
         runs = await call.hub.journal.list(said=query.q, limit=_PAGE, after=after, parent="", user=call.principal.user)
         more = len(runs) == _PAGE
         for info in runs:
@@ -70,13 +74,13 @@ async def search(call: Call) -> Response:
             except RunNotFoundError:  # deleted meanwhile
                 continue
             searched += 1
-            if (found := _first(records, words)) is not None:
+            if (match := _first_match(records, words)) is not None:
                 name = info.conversation or info.run_id
-                hits.append(Hit(info.run_id, name, info.title or info.question, *found, info.updated))
+                hits.append(Hit(info.run_id, name, info.title or info.question, *match, info.updated))
     return answer(SearchResult(hits, searched, complete=not more))
 
 
-def _first(records: Sequence[Record], words: Sequence[str]) -> tuple[str, str, str] | None:
+def _first_match(records: Sequence[Record], words: Sequence[str]) -> tuple[str, str, str] | None:
     for where, tool, text in _texts(records):
         folded = text.casefold()
         if all(word in folded for word in words):
@@ -103,16 +107,3 @@ def _excerpt(text: str, at: int) -> str:
     start, end = max(0, at - _AROUND), at + _AROUND * 2
     shown = " ".join(text[start:end].split())
     return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/search",
-        handler=search,
-        tag="conversations",
-        query=SearchQuery,
-        summary="Runs whose question, messages, tool results or answer have all the words.",
-        answers={200: SearchResult},
-    ),
-)

@@ -87,8 +87,8 @@ def _status(state: RunState, *, driven: bool) -> Literal["running", "idle", "pau
 
 
 def _how(run_id: str, call: PendingCall) -> str:
-    path, said = ("results", {"content": "..."}) if call.external else ("approvals", {"allow": True})
-    return f"POST /api/runs/{run_id}/{path} {msgspec.json.encode({'call_id': call.call_id, **said}).decode()}"
+    path, example = ("results", {"content": "..."}) if call.external else ("approvals", {"allow": True})
+    return f"POST /api/runs/{run_id}/{path} {msgspec.json.encode({'call_id': call.call_id, **example}).decode()}"
 
 
 def waiting_bodies(run_id: str, state: RunState) -> list[WaitingCall]:
@@ -107,7 +107,7 @@ def artifacts_of(records: Sequence[Record]) -> list[ArtifactBody]:
 
 
 def _artifacts(record: Record) -> Iterator[tuple[str, Artifact]]:
-    """Artifacts with the calls that made them: of this run, or of the runs that its steps were."""
+    """Yield artifacts with the calls that made them: of this run, or of the runs that its steps were."""
     event = record.event
     if isinstance(event, ToolDone):
         yield from ((event.call_id, artifact) for artifact in event.artifacts)
@@ -116,7 +116,7 @@ def _artifacts(record: Record) -> Iterator[tuple[str, Artifact]]:
 
 
 def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifact:
-    """The newest artifact of that name, or the one that call `call_id` made."""
+    """Return the newest artifact of that name, or the one that call `call_id` made."""
     for record in reversed(records):
         for made_by, artifact in _artifacts(record):
             if artifact.name == name and call_id in ("", made_by):
@@ -125,13 +125,13 @@ def find_artifact(records: Sequence[Record], name: str, call_id: str) -> Artifac
 
 
 def record_body(record: Record) -> RecordBody:
-    """A record with references (`blob`) in place of the contents of its images, sounds and files."""
+    """Return a record with references (`blob`) in place of the contents of its images, sounds and files."""
     event: dict[str, Any] = _shortened(msgspec.to_builtins(detached(record.event)[0]))
     return RecordBody(record.seq, record.time, str(event.pop("type")), event)
 
 
 def find_content(records: Sequence[Record], digest: str) -> tuple[MediaPart | Artifact, bytes]:
-    """The content of an image, a sound, a file or an artifact of this run, by its SHA-256, and what it belongs to."""
+    """Find the content of an image, a sound, a file or an artifact of this run by its SHA-256."""
     for record in records:
         event, contents = detached(record.event)
         if digest in contents:
@@ -153,7 +153,7 @@ def _shortened(value: Any) -> Any:
 
 
 def request_body(records: Sequence[Record], seq: int) -> RequestBody:
-    """The request that record `seq` sent, rendered again; its digest shows whether it is what was sent."""
+    """Render the request that record `seq` sent; its digest shows whether it is the same."""
     if not 0 <= seq < len(records):
         raise not_found(f"record {seq} in this run")
     if not isinstance(records[seq].event, ThinkStarted):

@@ -13,9 +13,11 @@ from treadle._evals.why.lab.marks import Mark, mark_wrong, marks_in
 from treadle._evals.why.lab.notebook import read_notebook
 from treadle._evals.why.search import find_causes
 from treadle._safety.logs import get_logger, log_handled
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, conflict
 from treadle._types.errors import TreadleError
+
+routes = Routes("inspector")
 
 logger = get_logger()
 _MOST = 2
@@ -24,7 +26,7 @@ _Text = Annotated[str, Meta(max_length=2_000)]
 
 
 class Expected(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was expected of a run, or of one step of it: a text in the answer, or a call."""
+    """The expectation of a run, or of one step of it: a text in the answer, or a call."""
 
     answer: _Text = ""
     call: Annotated[str, Meta(max_length=200)] = ""
@@ -64,7 +66,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class WhyBody(Struct, frozen=True, kw_only=True):
-    """What is known about why a run went wrong."""
+    """The findings about why a run went wrong, so far."""
 
     marks: list[Mark] = []
     running: bool = False
@@ -78,20 +80,21 @@ class WhyBody(Struct, frozen=True, kw_only=True):
     """Why the last search could not be made."""
 
 
+@routes("POST", "/api/runs/{run_id}/expected", WhyBody, body=Expected, errors=(400, 404))
 async def mark_run(call: Call) -> Response:
-    run_id, body = call.path("run_id"), call.body
-    await call.hub.owned(run_id, call.principal.user)
+    """Mark the answer, or a step, as wrong, and say what was expected."""
+    run_id, body = await call.owned_run(), call.body
     try:
         await mark_wrong(call.hub.journal, run_id, answer=body.answer, call=body.call, args=body.args, step=body.step)
     except TreadleError as error:
         raise bad_request(str(error)) from None
-    return answer(await _known(call, run_id))
+    return answer(await _cause_body(call, run_id))
 
 
+@routes("POST", "/api/runs/{run_id}/why", WhyBody, body=SearchBody, errors=(404, 409))
 async def search_causes(call: Call) -> Response:
-    """Starts it and returns; the same request again while it works is a conflict."""
-    run_id, body = call.path("run_id"), call.body
-    await call.hub.owned(run_id, call.principal.user)
+    """Start a search for the smallest change with which the run goes right. Nothing with an effect runs."""
+    run_id, body = await call.owned_run(), call.body
     searches = call.hub.searches
     if run_id in searches.running:
         raise conflict("a search for the causes of this run is under way already")
@@ -103,7 +106,7 @@ async def search_causes(call: Call) -> Response:
     searches.running[run_id] = task
     # What cannot be searched says so at once; what can is written down in the journal from now on.
     await asyncio.wait([task], timeout=0.2)
-    return answer(await _known(call, run_id))
+    return answer(await _cause_body(call, run_id))
 
 
 async def _search(searches: Any, agent: Any, run_id: str, requests: int) -> None:
@@ -118,69 +121,37 @@ async def _search(searches: Any, agent: Any, run_id: str, requests: int) -> None
         searches.running.pop(run_id, None)
 
 
+@routes("GET", "/api/runs/{run_id}/why", WhyBody, errors=(404,))
 async def run_why(call: Call) -> Response:
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
-    return answer(await _known(call, run_id))
+    """Return why a run went wrong, as far as it is known: the expectation, the experiments, the causes."""
+    run_id = await call.owned_run()
+    return answer(await _cause_body(call, run_id))
 
 
-async def _known(call: Call, run_id: str) -> WhyBody:
+async def _cause_body(call: Call, run_id: str) -> WhyBody:
     journal, searches = call.hub.journal, call.hub.searches
     marks = marks_in((await journal.info(run_id)).note)
     failed = searches.failed.get(run_id, "")
-    noticed = await read_notebook(journal, run_id)
-    if noticed is None:
+    notebook = await read_notebook(journal, run_id)
+    if notebook is None:
         return WhyBody(marks=marks, failed=failed, running=run_id in searches.running)
-    began = max(index for index, note in enumerate(noticed.notes) if note["what"] == "began")
-    latest = noticed.notes[began:]
+    began = max(index for index, note in enumerate(notebook.notes) if note["what"] == "began")
+    latest = notebook.notes[began:]
     tried = {(note["change"], note["step"], note["trials"]): note for note in latest if note["what"] == "tried"}
     nothing: dict[str, Any] = {}
-    found = next((note for note in latest if note["what"] == "found"), nothing)
+    result = next((note for note in latest if note["what"] == "found"), nothing)
     return WhyBody(
         marks=marks,
         failed=failed,
-        running=noticed.running or run_id in searches.running,
+        running=notebook.running or run_id in searches.running,
         judge=latest[0]["judge"],
         problem=latest[0]["problem"],
         experiments=[Tried(**_fields(note)) for note in tried.values()],
-        causes=msgspec.convert(found.get("causes", []), list[Found]),
-        requests=found.get("requests", 0),
-        complete=bool(found.get("complete")),
+        causes=msgspec.convert(result.get("causes", []), list[Found]),
+        requests=result.get("requests", 0),
+        complete=bool(result.get("complete")),
     )
 
 
 def _fields(note: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in note.items() if name in Tried.__struct_fields__}
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/why",
-        handler=run_why,
-        tag="inspector",
-        errors=(404,),
-        summary="Why a run went wrong, as far as it is known: what was expected, the experiments, the causes.",
-        answers={200: WhyBody},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/why",
-        handler=search_causes,
-        tag="inspector",
-        body=SearchBody,
-        errors=(404, 409),
-        summary="Search for the smallest change with which the run goes right. Nothing with an effect runs.",
-        answers={200: WhyBody},
-    ),
-    Operation(
-        method="POST",
-        path="/api/runs/{run_id}/expected",
-        handler=mark_run,
-        tag="inspector",
-        body=Expected,
-        errors=(400, 404),
-        summary="Mark the answer, or a step, as wrong, and say what was expected.",
-        answers={200: WhyBody},
-    ),
-)

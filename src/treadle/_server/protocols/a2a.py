@@ -14,9 +14,8 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._engine.core.decisions import waiting_calls
-from treadle._flows.agent import Agent
-from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.errors import ApiError, bad_request
+from treadle._server.api.operations import Call, Routes, answer
+from treadle._server.errors import ApiError, bad_request, from_engine, token_needed
 from treadle._server.live.repeats import digest
 from treadle._server.protocols.a2a_rpc import (
     CODES,
@@ -31,22 +30,24 @@ from treadle._server.protocols.a2a_rpc import (
     params,
     rpc_refusal,
 )
-from treadle._server.protocols.a2a_tasks import ListParams, chunks, task_of, tasks_page
-from treadle._server.protocols.beginning import begin, resumed
-from treadle._server.protocols.exchange import Asked, Exchange
-from treadle._server.protocols.foreign import content_of_parts, media
+from treadle._server.protocols.a2a_tasks import ListParams, stream, task_of, tasks_page
+from treadle._server.protocols.exchange import AgentRequest, Exchange
+from treadle._server.protocols.run_lookup import begin, resumed
+from treadle._server.protocols.untyped_json import content_of_parts, media
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Injected
 from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 from treadle._version import __version__
 
+routes = Routes("a2a")
+
 PROTOCOL = "1.0"
 _MODES = ["text/plain", "application/json", "image/png", "image/jpeg", "application/pdf"]
 
 
 class CardBody(Struct, frozen=True):
-    """What other agents are told about an agent."""
+    """The description of an agent for other agents."""
 
     name: str
     description: str
@@ -90,29 +91,26 @@ class TaskParams(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+@routes("GET", "/.well-known/agent-card.json", CardBody, open=True)
 async def first_agent_card(call: Call) -> Response:
-    """Cards say how to log in, so who is not logged in may read them, unless the operator says otherwise."""
-    check_card_reader(call)
-    name = next(iter(call.hub.agents))
-    return answer(card_of(call, name, call.hub.agent(name)))
+    """Return the A2A card of the server's first agent."""
+    return _card(call, next(iter(call.hub.agents)))
 
 
+@routes("GET", "/a2a/{agent}/.well-known/agent-card.json", CardBody, errors=(404,), open=True)
 async def agent_card(call: Call) -> Response:
-    check_card_reader(call)
-    name = call.path("agent")
-    return answer(card_of(call, name, call.hub.agent(name)))
+    """Return the A2A card of an agent."""
+    return _card(call, call.path("agent"))
 
 
-def check_card_reader(call: Call) -> None:
-    if not call.context.settings.open_cards and not call.context.authenticator.open and not call.principal.user:
-        raise ApiError(401, "unauthorized", "a token is needed: send the header `Authorization: Bearer <token>`")
-
-
-def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
-    url = f"{str(call.request.base_url).rstrip('/')}/a2a/{name}"
+def _card(call: Call, name: str) -> Response:
+    # Cards say how to log in, so they can be read without a token unless the operator forbids it.
     needs_token = not call.context.authenticator.open
-    description = agent.description or f"The agent {name}."
-    return CardBody(
+    if needs_token and not call.context.settings.open_cards and not call.principal.user:
+        raise token_needed()
+    url = f"{str(call.request.base_url).rstrip('/')}/a2a/{name}"
+    description = call.hub.agent(name).description or f"The agent {name}."
+    card = CardBody(
         name=name,
         description=description,
         version=__version__,
@@ -124,9 +122,20 @@ def card_of(call: Call, name: str, agent: Agent[Any, Any]) -> CardBody:
         securitySchemes={"token": {"httpAuthSecurityScheme": {"scheme": "bearer"}}} if needs_token else {},
         securityRequirements=[{"schemes": {"token": {"list": []}}}] if needs_token else [],
     )
+    return answer(card)
 
 
+@routes(
+    "POST",
+    "/a2a/{agent}",
+    (RpcAnswer, "text/event-stream"),
+    body=RpcRequest,
+    errors=(404, 409),
+    refusal=rpc_refusal,
+    refused=RpcAnswer,
+)
 async def a2a(call: Call) -> Response:
+    """A2A: send a message to an agent, follow, read or cancel its task."""
     request: RpcRequest = call.body
     agent = call.path("agent")
     call.hub.agent(agent)
@@ -138,24 +147,21 @@ async def a2a(call: Call) -> Response:
         result = await handler(call, request)
     except RpcError as error:
         return answer(failed(request.id, error.code, error.message))
-    except RunNotFoundError as error:
-        return answer(failed(request.id, CODES[404], str(error)))
-    except ConfigError as error:
-        return answer(failed(request.id, CODES[400], str(error)))
-    except ApiError as error:
-        if error.status not in CODES:
+    except (ApiError, RunNotFoundError, ConfigError) as error:
+        problem = error if isinstance(error, ApiError) else from_engine(error)
+        if problem.status not in CODES:
             raise
-        return answer(failed(request.id, CODES[error.status], error.message))
+        return answer(failed(request.id, CODES[problem.status], problem.message))
     return result if isinstance(result, Response) else answer(RpcAnswer(request.id, "2.0", result=result))
 
 
 def _check_version(call: Call, method: str) -> None:
-    """The versions before 1.0 have other methods and other messages. A client that says nothing and calls a method of
-    1.0 is meant to speak that."""
+    """Refuse versions before 1.0, which have other methods and other messages. A client that names no version and
+    calls a method of 1.0 speaks 1.0."""
     version = call.request.headers.get("a2a-version", "").strip()
     if (version and version.split(".")[:2] != PROTOCOL.split(".")) or method in _METHODS_0_3:
-        told = f"A2A {version or '0.3'} is not spoken here, only {PROTOCOL}: use a client of A2A {PROTOCOL}"
-        raise RpcError(NO_VERSION, f"{told} (its methods: {', '.join(_METHODS)})")
+        problem = f"A2A {version or '0.3'} is not spoken here, only {PROTOCOL}: use a client of A2A {PROTOCOL}"
+        raise RpcError(NO_VERSION, f"{problem} (its methods: {', '.join(_METHODS)})")
 
 
 def _unknown(method: str) -> tuple[int, str]:
@@ -167,21 +173,20 @@ def _unknown(method: str) -> tuple[int, str]:
 
 
 async def _send(call: Call, request: RpcRequest) -> Response:
-    given: SendParams = params(request, SendParams)
-    exchange = await _begin(call, given.message)
-    if not given.configuration.return_immediately and exchange.run is not None:
+    send: SendParams = params(request, SendParams)
+    exchange = await _begin(call, send.message)
+    if not send.configuration.return_immediately and exchange.run is not None:
         await exchange.settled()
     return exchange.answer(RpcAnswer(request.id, "2.0", result={"task": await task_of(exchange)}))
 
 
 async def _stream(call: Call, request: RpcRequest) -> Response:
-    given: SendParams = params(request, SendParams)
-    exchange = await _begin(call, given.message)
-    return exchange.stream(chunks(exchange, request.id))
+    exchange = await _begin(call, params(request, SendParams).message)
+    return stream(exchange, request.id)
 
 
 async def _get(call: Call, request: RpcRequest) -> dict[str, Any]:
-    return await task_of(await _known(call, params(request, TaskParams).id))
+    return await task_of(await _existing_task(call, params(request, TaskParams).id))
 
 
 async def _list(call: Call, request: RpcRequest) -> dict[str, Any]:
@@ -189,12 +194,12 @@ async def _list(call: Call, request: RpcRequest) -> dict[str, Any]:
 
 
 async def _subscribe(call: Call, request: RpcRequest) -> Response:
-    exchange = await _known(call, params(request, TaskParams).id)
-    return exchange.stream(chunks(exchange, request.id))
+    exchange = await _existing_task(call, params(request, TaskParams).id)
+    return stream(exchange, request.id)
 
 
 async def _cancel(call: Call, request: RpcRequest) -> dict[str, Any]:
-    exchange = await _known(call, params(request, TaskParams).id)
+    exchange = await _existing_task(call, params(request, TaskParams).id)
     if (await exchange.state()).finished is not None:
         raise RpcError(NOT_CANCELABLE, "the task has ended already")
     try:
@@ -202,7 +207,7 @@ async def _cancel(call: Call, request: RpcRequest) -> dict[str, Any]:
     except ApiError as error:  # it has ended just now
         raise RpcError(NOT_CANCELABLE, error.message) from None
     await exchange.settled()
-    return await task_of(await _known(call, exchange.run_id))
+    return await task_of(await _existing_task(call, exchange.run_id))
 
 
 _METHODS: dict[str, Any] = {
@@ -226,30 +231,30 @@ _METHODS_0_3 = (
 )
 
 
-async def _known(call: Call, run_id: str) -> Exchange:
+async def _existing_task(call: Call, run_id: str) -> Exchange:
     await call.hub.owned(run_id, call.principal.user)
     return Exchange(call, run_id, await call.hub.driven(run_id), cancels=False)
 
 
 async def _begin(call: Call, message: A2aMessage) -> Exchange:
     if message.task_id:
-        return await _told(call, message)
-    asked = Asked(
+        return await _message_to_task(call, message)
+    request = AgentRequest(
         agent=call.path("agent"),
         content=_content(message),
         conversation=message.context_id,
         request=message,
         message_id=message.message_id,
     )
-    exchange = await begin(call, asked)
+    exchange = await begin(call, request)
     exchange.cancels = False
     return exchange
 
 
-async def _told(call: Call, message: A2aMessage) -> Exchange:
-    """A message to a task: the result that it waits for, or something to hear while it works. One that is sent again
-    is for what it was for the first time."""
-    exchange = await _known(call, message.task_id)
+async def _message_to_task(call: Call, message: A2aMessage) -> Exchange:
+    """Pass a message to a task: as the result that it waits for, or as a message to the run. One that is sent again has
+    the same target as the first time."""
+    exchange = await _existing_task(call, message.task_id)
     run_id, repeats, content = exchange.run_id, call.context.repeats, _content(message)
     records = await call.hub.records(run_id)
     state = fold(records)
@@ -285,38 +290,3 @@ def _content(message: A2aMessage) -> Any:
         else:
             raise bad_request("a part of the message is empty: give it `text`, `raw`, `url` or `data`")
     return content_of_parts(parts)
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/.well-known/agent-card.json",
-        handler=first_agent_card,
-        tag="a2a",
-        open=True,
-        summary="The A2A card of the server's first agent.",
-        answers={200: CardBody},
-    ),
-    Operation(
-        method="GET",
-        path="/a2a/{agent}/.well-known/agent-card.json",
-        handler=agent_card,
-        tag="a2a",
-        open=True,
-        errors=(404,),
-        summary="The A2A card of an agent.",
-        answers={200: CardBody},
-    ),
-    Operation(
-        method="POST",
-        path="/a2a/{agent}",
-        handler=a2a,
-        tag="a2a",
-        body=RpcRequest,
-        refusal=rpc_refusal,
-        refused=RpcAnswer,
-        errors=(404, 409),
-        summary="A2A: send a message to an agent, follow, read or cancel its task.",
-        answers={200: (RpcAnswer, "text/event-stream")},
-    ),
-)

@@ -56,8 +56,7 @@ def failed(request_id: str | int | None, code: int, message: str) -> RpcAnswer:
 
 
 def rpc_refusal(error: ApiError) -> Response:
-    """For a request that no method has seen, or that failed for reasons of the server: the status is
-    that of HTTP."""
+    """Answer a request that reached no method, or that failed in the server: with a status of HTTP."""
     response = error_response(error)
     code = _INVALID_REQUEST if error.kind == "bad_request" else _INTERNAL
     code = _PARSE_ERROR if isinstance(error, UnreadableBody) else code

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.responses import Response
 
 from treadle._engine.core.decisions import waiting_calls
 from treadle._journal.base import RunInfo
@@ -17,7 +18,7 @@ from treadle._server.errors import ApiError
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
 from treadle._server.protocols.endings import why_failed
-from treadle._server.protocols.exchange import Exchange, Silence, Words, data
+from treadle._server.protocols.exchange import Exchange, TextDelta, data
 from treadle._types.state import RunState
 
 State = Literal["", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"]
@@ -36,31 +37,34 @@ class ListParams(Struct, frozen=True, kw_only=True, rename="camel"):
 
 async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, Any]:
     state = await exchange.state()
-    whose = await _whose(exchange)
+    ids = await _ids(exchange)
     status = await _status(exchange, state)
-    task: dict[str, Any] = {"id": whose["taskId"], "contextId": whose["contextId"], "status": status}
+    task: dict[str, Any] = {"id": ids["taskId"], "contextId": ids["contextId"], "status": status}
     if artifacts and state.finished is not None and state.finished.answer:
-        task["artifacts"] = [_artifact(exchange, await exchange.said(state.finished.answer))]
+        task["artifacts"] = [_artifact(exchange, await exchange.restored(state.finished.answer))]
     return task
 
 
-async def _whose(exchange: Exchange) -> dict[str, str]:
+async def _ids(exchange: Exchange) -> dict[str, str]:
     facts = await exchange.call.hub.facts(exchange.run_id)
     return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
 
 
 async def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
-    name, told = state_of(state), ""
+    text = ""
     if state.finished is not None:
-        told = why_failed(state.finished)
+        text = why_failed(state.finished)
     elif state.paused is not None:
-        told = _wanted(state)
+        text = _wanted(state)
     when = datetime.fromtimestamp(state.updated, UTC).isoformat().replace("+00:00", "Z")
-    status: dict[str, Any] = {"state": f"TASK_STATE_{name}", "timestamp": when}
-    if told:
-        told = await exchange.said(told)
-        said = {"messageId": f"{exchange.run_id}-{state.seq}", "role": "ROLE_AGENT", "parts": [{"text": told}]}
-        status["message"] = {**said, "taskId": exchange.run_id}
+    status: dict[str, Any] = {"state": f"TASK_STATE_{state_of(state)}", "timestamp": when}
+    if text:
+        status["message"] = {
+            "messageId": f"{exchange.run_id}-{state.seq}",
+            "role": "ROLE_AGENT",
+            "parts": [{"text": await exchange.restored(text)}],
+            "taskId": exchange.run_id,
+        }
     return status
 
 
@@ -82,51 +86,53 @@ def _artifact(exchange: Exchange, text: str) -> dict[str, Any]:
     return {"artifactId": f"{exchange.run_id}-answer", "name": "answer", "parts": [{"text": text}]}
 
 
-async def chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGenerator[bytes, None]:
+def stream(exchange: Exchange, request_id: str | int | None) -> Response:
+    def failed_stream(error: ApiError) -> bytes:
+        return data(failed(request_id, CODES.get(error.status, -32603), error.message))
+
+    return exchange.stream(_chunks(exchange, request_id), failed_stream)
+
+
+async def _chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGenerator[bytes, None]:
     def result(value: Mapping[str, Any]) -> bytes:
         return data(RpcAnswer(request_id, "2.0", result=dict(value)))
 
-    try:
-        yield result({"task": await task_of(exchange)})
-        whose, begun = await _whose(exchange), False
-        async for event in exchange.events():
-            if isinstance(event, Silence):
-                yield HEARTBEAT
-            elif isinstance(event, Words):
-                update = {**whose, "artifact": _artifact(exchange, event.text), "append": begun, "lastChunk": False}
-                yield result({"artifactUpdate": update})
-                begun = True
-        await exchange.settled()
-        yield result({"statusUpdate": {**whose, "status": await _status(exchange, await exchange.state())}})
-    except ApiError as error:
-        yield data(failed(request_id, CODES.get(error.status, -32603), error.message))
-    finally:
-        exchange.leave()
+    yield result({"task": await task_of(exchange)})
+    ids, begun = await _ids(exchange), False
+    async for event in exchange.events():
+        if event is None:
+            yield HEARTBEAT
+        elif isinstance(event, TextDelta):
+            update = {**ids, "artifact": _artifact(exchange, event.text), "append": begun, "lastChunk": False}
+            yield result({"artifactUpdate": update})
+            begun = True
+    await exchange.settled()
+    yield result({"statusUpdate": {**ids, "status": await _status(exchange, await exchange.state())}})
 
 
 # ---- lists
 
 
-async def tasks_page(call: Call, agent: str, given: ListParams) -> dict[str, Any]:
-    """The tasks of an agent, those that began last first."""
-    wanted = given.status.removeprefix("TASK_STATE_").replace("UNSPECIFIED", "")
-    journal, after = call.hub.journal, given.page_token
-    only: RunFilter = {"agent": agent, "user": call.principal.user, "parent": "", "conversation": given.context_id}
+async def tasks_page(call: Call, agent: str, query: ListParams) -> dict[str, Any]:
+    """List the tasks of an agent, those that began last first."""
+    wanted = query.status.removeprefix("TASK_STATE_").replace("UNSPECIFIED", "")
+    journal, after = call.hub.journal, query.page_token
+    only: RunFilter = {"agent": agent, "user": call.principal.user, "parent": "", "conversation": query.context_id}
     if wanted in ("COMPLETED", "FAILED", "CANCELED"):
         only["status"] = "finished"
     tasks: list[dict[str, Any]] = []
     for _ in range(_MOST_LOOKED_AT):
-        runs: list[RunInfo] = await journal.list(limit=given.page_size + 1, after=after, **only)
-        for info in runs[: given.page_size]:
+        runs: list[RunInfo] = await journal.list(limit=query.page_size + 1, after=after, **only)
+        for info in runs[: query.page_size]:
             after = info.cursor
             exchange = Exchange(call, info.run_id, call.hub.runs.get(info.run_id), cancels=False)
             state = await exchange.state()
-            if _fits(state, wanted, given.status_timestamp_after):
-                tasks.append(await task_of(exchange, artifacts=given.include_artifacts))
-            if len(tasks) == given.page_size:
+            if _fits(state, wanted, query.status_timestamp_after):
+                tasks.append(await task_of(exchange, artifacts=query.include_artifacts))
+            if len(tasks) == query.page_size:
                 break
         else:
-            if len(runs) <= given.page_size:
+            if len(runs) <= query.page_size:
                 after = ""
                 break
             continue
@@ -134,7 +140,7 @@ async def tasks_page(call: Call, agent: str, given: ListParams) -> dict[str, Any
         after = after if more else ""
         break
     total = _total(await journal.overview(**only), wanted)
-    return {"tasks": tasks, "nextPageToken": after, "pageSize": given.page_size, "totalSize": total}
+    return {"tasks": tasks, "nextPageToken": after, "pageSize": query.page_size, "totalSize": total}
 
 
 def _fits(state: RunState, wanted: str, since: datetime | None) -> bool:

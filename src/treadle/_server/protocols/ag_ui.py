@@ -10,15 +10,17 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
-from treadle._server.errors import ApiError, bad_request
+from treadle._server.api.operations import Call, Routes
+from treadle._server.errors import bad_request
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.beginning import begin
-from treadle._server.protocols.exchange import Asked, CallStarted, Exchange, Silence, Words, data
-from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media, objects_of
+from treadle._server.protocols.exchange import AgentRequest, CallStarted, Exchange, TextDelta, data
 from treadle._server.protocols.openai_chat import ToolName
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media, objects_of
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
+
+routes = Routes("ag-ui")
 
 
 class AgUiTool(Struct, frozen=True, kw_only=True):
@@ -53,27 +55,32 @@ class AgUiInput(Struct, frozen=True, kw_only=True, rename="camel"):
     forwarded_props: Any = None
 
 
+@routes("POST", "/ag-ui/{agent}", "text/event-stream", body=AgUiInput, errors=(404, 409, 422))
 async def run_ag_ui(call: Call) -> Response:
-    given: AgUiInput = call.body
-    exchange = await begin(call, _asked(call.path("agent"), given))
-    return exchange.stream(_chunks(exchange, given))
+    """Run an agent for an AG-UI client."""
+    request: AgUiInput = call.body
+    exchange = await begin(call, _agent_request(call.path("agent"), request))
+    return exchange.stream(
+        _chunks(exchange, request),
+        lambda error: _event("RUN_ERROR", message=error.message, code=error.kind),
+    )
 
 
-def _asked(agent: str, given: AgUiInput) -> Asked:
-    messages = [_message(one) for one in given.messages if one.role not in ("activity", "reasoning")]
+def _agent_request(agent: str, request: AgUiInput) -> AgentRequest:
+    messages = [_message(one) for one in request.messages if one.role not in ("activity", "reasoning")]
     last = messages[-1] if messages else {"role": ""}
     if last["role"] not in ("user", "tool"):
         raise bad_request("the last message must be the user's, or the result of a call")
-    if given.context:
-        told = "\n".join(f"{one.description}: {one.value}" for one in given.context)
-        messages.insert(0, {"role": "system", "content": told})
-    return Asked(
+    if request.context:
+        context = "\n".join(f"{one.description}: {one.value}" for one in request.context)
+        messages.insert(0, {"role": "system", "content": context})
+    return AgentRequest(
         agent=agent,
         content=last.get("content", ""),
-        request=msgspec.structs.replace(given, run_id=""),
+        request=msgspec.structs.replace(request, run_id=""),
         history=messages[:-1],
-        results=_results(given.messages) if last["role"] == "tool" else {},
-        tools=[client_tool(one.name, one.description, one.parameters or None) for one in given.tools],
+        results=_results(request.messages),
+        tools=[client_tool(one.name, one.description, one.parameters or None) for one in request.tools],
     )
 
 
@@ -108,69 +115,51 @@ def _results(messages: Sequence[AgUiMessage]) -> dict[str, Any]:
     for message in reversed(messages):
         if message.role != "tool":
             break
-        told = as_text(message.content)
-        results[message.tool_call_id or ""] = ToolError(told or message.error) if message.error else told
+        text = as_text(message.content)
+        results[message.tool_call_id or ""] = ToolError(text or message.error) if message.error else text
     return results
 
 
-async def _chunks(exchange: Exchange, given: AgUiInput) -> AsyncGenerator[bytes, None]:
-    def event(kind: str, **fields: Any) -> bytes:
-        return data({"type": kind, **fields})
+def _event(kind: str, **fields: Any) -> bytes:
+    return data({"type": kind, **fields})
 
-    whose = {"threadId": given.thread_id, "runId": given.run_id}
+
+async def _chunks(exchange: Exchange, request: AgUiInput) -> AsyncGenerator[bytes, None]:
+    ids = {"threadId": request.thread_id, "runId": request.run_id}
     message, count = "", 0
-    try:
-        yield event("RUN_STARTED", **whose)
-        async for happened in exchange.events():
-            if isinstance(happened, Silence):
-                yield HEARTBEAT
-                continue
-            if isinstance(happened, Words):
-                if not message:
-                    message = f"{exchange.run_id}-{given.run_id}-{count}"
-                    yield event("TEXT_MESSAGE_START", messageId=message, role="assistant")
-                yield event("TEXT_MESSAGE_CONTENT", messageId=message, delta=happened.text)
-                continue
-            if message:
-                yield event("TEXT_MESSAGE_END", messageId=message)
-                message, count = "", count + 1
-            call_id = f"{exchange.run_id}-{happened.id}"
-            if isinstance(happened, CallStarted):
-                for chunk in _call(event, call_id, happened.name, msgspec.json.encode(happened.args).decode()):
-                    yield chunk
-            else:
-                told = {"messageId": f"{call_id}-result", "toolCallId": call_id, "role": "tool"}
-                yield event("TOOL_CALL_RESULT", **told, content=happened.text)
+    yield _event("RUN_STARTED", **ids)
+    async for event in exchange.events():
+        if event is None:
+            yield HEARTBEAT
+            continue
+        if isinstance(event, TextDelta):
+            if not message:
+                message = f"{exchange.run_id}-{request.run_id}-{count}"
+                yield _event("TEXT_MESSAGE_START", messageId=message, role="assistant")
+            yield _event("TEXT_MESSAGE_CONTENT", messageId=message, delta=event.text)
+            continue
         if message:
-            yield event("TEXT_MESSAGE_END", messageId=message)
-        outcome = await exchange.outcome_now()
-        for one in outcome.calls:
-            for chunk in _call(event, one.id, one.name, one.arguments):
+            yield _event("TEXT_MESSAGE_END", messageId=message)
+            message, count = "", count + 1
+        call_id = f"{exchange.run_id}-{event.id}"
+        if isinstance(event, CallStarted):
+            for chunk in _call(call_id, event.name, event.arguments):
                 yield chunk
-        yield event("RUN_FINISHED", **whose)
-    except ApiError as error:
-        yield event("RUN_ERROR", message=error.message, code=error.kind)
-    finally:
-        exchange.leave()
+        else:
+            result = {"messageId": f"{call_id}-result", "toolCallId": call_id, "role": "tool"}
+            yield _event("TOOL_CALL_RESULT", **result, content=event.text)
+    if message:
+        yield _event("TEXT_MESSAGE_END", messageId=message)
+    outcome = await exchange.outcome_now()
+    for one in outcome.calls:
+        for chunk in _call(one.id, one.name, one.arguments):
+            yield chunk
+    yield _event("RUN_FINISHED", **ids)
 
 
-def _call(event: Any, call_id: str, name: str, arguments: str) -> list[bytes]:
+def _call(call_id: str, name: str, arguments: str) -> list[bytes]:
     return [
-        event("TOOL_CALL_START", toolCallId=call_id, toolCallName=name),
-        event("TOOL_CALL_ARGS", toolCallId=call_id, delta=arguments),
-        event("TOOL_CALL_END", toolCallId=call_id),
+        _event("TOOL_CALL_START", toolCallId=call_id, toolCallName=name),
+        _event("TOOL_CALL_ARGS", toolCallId=call_id, delta=arguments),
+        _event("TOOL_CALL_END", toolCallId=call_id),
     ]
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/ag-ui/{agent}",
-        handler=run_ag_ui,
-        tag="ag-ui",
-        body=AgUiInput,
-        errors=(404, 409, 422),
-        summary="Run an agent for an AG-UI client.",
-        answers={200: "text/event-stream"},
-    ),
-)

@@ -9,15 +9,17 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
-from treadle._server.errors import ApiError, bad_request, error_body
-from treadle._server.protocols.beginning import begin
-from treadle._server.protocols.exchange import Asked, Exchange, Outcome, Silence, Words, named_data
-from treadle._server.protocols.foreign import as_text, content_of_parts, fields_of, media
+from treadle._server.api.operations import Call, Routes
+from treadle._server.errors import bad_request, error_body
+from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, named_data
 from treadle._server.protocols.openai_chat import ToolName
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
 from treadle._types.usage import Usage
+
+routes = Routes("anthropic")
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "calls": "tool_use"}
 
@@ -86,18 +88,20 @@ class MessageBody(Struct, frozen=True):
     role: Literal["assistant"] = "assistant"
 
 
+@routes("POST", "/v1/messages", (MessageBody, "text/event-stream"), body=MessagesRequest, errors=(404, 409, 422, 424))
 async def create_message(call: Call) -> Response:
+    """Ask an agent as if it were a model, in Anthropic's Messages protocol."""
     request: MessagesRequest = call.body
-    exchange = await begin(call, _asked(request))
+    exchange = await begin(call, _agent_request(request))
     if request.stream:
-        return exchange.stream(_chunks(exchange, request.model))
+        return exchange.stream(_chunks(exchange, request.model), lambda error: named_data("error", error_body(error)))
     outcome = await exchange.outcome()
     content: list[dict[str, Any]] = [{"type": "text", "text": outcome.text}] if outcome.text else []
     content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in outcome.calls]
     return exchange.answer(_body(exchange, request.model, content, outcome))
 
 
-def _asked(request: MessagesRequest) -> Asked:
+def _agent_request(request: MessagesRequest) -> AgentRequest:
     messages: list[dict[str, Any]] = []
     if system := _text(request.system):
         messages.append({"role": "system", "content": system})
@@ -109,7 +113,7 @@ def _asked(request: MessagesRequest) -> Asked:
         raise bad_request("the last message must be the user's, or hold the results of calls")
     choice = request.tool_choice
     wanted = (request.output_config.format if request.output_config is not None else None) or request.output_format
-    return Asked(
+    return AgentRequest(
         agent=request.model,
         content=last.get("content", ""),
         history=messages[:-1],
@@ -135,7 +139,7 @@ def _text(content: str | Sequence[dict[str, Any]] | None) -> str:
 
 
 def _messages(message: AnthropicMessage) -> list[dict[str, Any]]:
-    """A message in the common form: results of calls are messages of their own there."""
+    """Convert a message to the common form, in which results of calls are messages of their own."""
     if isinstance(message.content, str):
         return [{"role": message.role, "content": message.content}]
     parts: list[dict[str, Any]] = []
@@ -151,7 +155,8 @@ def _messages(message: AnthropicMessage) -> list[dict[str, Any]]:
                 function = {"name": block.get("name"), "arguments": block.get("input")}
                 calls.append({"id": block.get("id"), "function": function})
             case "tool_result":
-                made.append({"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": _said(block)})
+                text = as_text(block.get("content"))
+                made.append({"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text})
             case "thinking" | "redacted_thinking":
                 pass
             case other:
@@ -169,22 +174,16 @@ def _media(block: dict[str, Any]) -> dict[str, Any]:
     return media(mime, data=source.get("data"), url=source.get("url"), name=block.get("title"))
 
 
-def _said(block: dict[str, Any]) -> str:
-    return as_text(block.get("content"))
-
-
 def _results(last: AnthropicMessage) -> dict[str, Any]:
-    """The results of calls in the last message, if it holds nothing else that is asked."""
+    """Return the results of calls in the last message, unless it has other blocks."""
     blocks = [] if isinstance(last.content, str) else last.content
-    found = [block for block in blocks if block.get("type") == "tool_result"]
-    if len(found) != len(blocks):
+    if any(block.get("type") != "tool_result" for block in blocks):
         return {}
-    return {
-        str(block.get("tool_use_id", "")): ToolError(_said(block) or "it failed")
-        if block.get("is_error")
-        else _said(block)
-        for block in found
-    }
+    results: dict[str, Any] = {}
+    for block in blocks:
+        text = as_text(block.get("content"))
+        results[str(block.get("tool_use_id", ""))] = ToolError(text or "it failed") if block.get("is_error") else text
+    return results
 
 
 def _body(exchange: Exchange, model: str, content: list[dict[str, Any]], outcome: Outcome | None) -> MessageBody:
@@ -203,33 +202,28 @@ async def _chunks(exchange: Exchange, model: str) -> AsyncGenerator[bytes, None]
         return named_data(name, {"type": name, **fields})
 
     index, in_text = -1, False
-    try:
-        yield event("message_start", message=_body(exchange, model, [], None))
-        async for happened in exchange.events():
-            if isinstance(happened, Silence):
-                yield event("ping")
-            elif isinstance(happened, Words):
-                if not in_text:
-                    index, in_text = index + 1, True
-                    yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-                yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": happened.text})
-        if in_text:
-            yield event("content_block_stop", index=index)
-        outcome = await exchange.outcome_now()
-        for one in outcome.calls:
-            index += 1
-            block: dict[str, Any] = {"type": "tool_use", "id": one.id, "name": one.name, "input": {}}
-            yield event("content_block_start", index=index, content_block=block)
-            delta = {"type": "input_json_delta", "partial_json": one.arguments}
-            yield event("content_block_delta", index=index, delta=delta)
-            yield event("content_block_stop", index=index)
-        ended = {"stop_reason": _stop_reason(outcome), "stop_sequence": outcome.stop_sequence or None}
-        yield event("message_delta", delta=ended, usage=_usage(outcome.usage))
-        yield event("message_stop")
-    except ApiError as error:
-        yield named_data("error", error_body(error))
-    finally:
-        exchange.leave()
+    yield event("message_start", message=_body(exchange, model, [], None))
+    async for update in exchange.events():
+        if update is None:
+            yield event("ping")
+        elif isinstance(update, TextDelta):
+            if not in_text:
+                index, in_text = index + 1, True
+                yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+            yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": update.text})
+    if in_text:
+        yield event("content_block_stop", index=index)
+    outcome = await exchange.outcome_now()
+    for one in outcome.calls:
+        index += 1
+        block: dict[str, Any] = {"type": "tool_use", "id": one.id, "name": one.name, "input": {}}
+        yield event("content_block_start", index=index, content_block=block)
+        delta = {"type": "input_json_delta", "partial_json": one.arguments}
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    ended = {"stop_reason": _stop_reason(outcome), "stop_sequence": outcome.stop_sequence or None}
+    yield event("message_delta", delta=ended, usage=_usage(outcome.usage))
+    yield event("message_stop")
 
 
 def _stop_reason(outcome: Outcome) -> str:
@@ -239,17 +233,3 @@ def _stop_reason(outcome: Outcome) -> str:
 def _usage(usage: Usage) -> AnthropicUsage:
     plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
     return AnthropicUsage(max(0, plain), usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/messages",
-        handler=create_message,
-        tag="anthropic",
-        body=MessagesRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model, in Anthropic's Messages protocol.",
-        answers={200: (MessageBody, "text/event-stream")},
-    ),
-)

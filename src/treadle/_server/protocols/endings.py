@@ -1,4 +1,4 @@
-"""How a run ended, for a client of another protocol: why there is no answer, and whether the answer is whole."""
+"""The end of a run, for a client of another protocol: why there is no answer, and whether the answer is whole."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ADDRESSES = re.compile(
 
 
 def refuse_unless_answered(run_id: str, state: RunState) -> None:
-    """Statuses that no client repeats where a repetition would be in vain, or would do the work twice."""
+    """Raise an error for a run without an answer. Its status is one that clients do not retry where a retry would fail
+    again, or do the work twice."""
     if (paused := state.paused) is not None:
         path = f"/api/runs/{run_id}/approvals"
         text = f"run {run_id} waits for approval ({paused.reason}): decide at {path}"
@@ -49,21 +50,25 @@ def refuse_unless_answered(run_id: str, state: RunState) -> None:
 
 
 def why_failed(finished: RunFinished) -> str:
-    """The error of a run as a client may read it. Of a refusal it reads what the guardrail tells: what was found is in
-    the journal."""
+    """Return the error of a run as a client may read it. For a refusal it is the guardrail's message: the journal has
+    what the guardrail matched."""
     if finished.error_type == _REFUSED and finished.answer:
         return finished.answer
     return without_addresses(finished.error)
 
 
 def without_addresses(text: str) -> str:
-    """An error as a client may read it: which machines stand behind this server is not its business. The journal has
-    the whole text."""
+    """Remove addresses from an error: clients need not know the machines behind this server. The journal has the whole
+    text."""
     return _ADDRESSES.sub("(address)", text)
 
 
+def has_output_schema(state: RunState) -> bool:
+    return state.started is not None and state.started.output_schema is not None
+
+
 def is_cut_off(records: Sequence[Record]) -> bool:
-    """Whether the reply that was the answer ended at its limit of tokens."""
+    """Return whether the reply that was the answer ended at its limit of tokens."""
     for record in reversed(records):
         event = record.event
         if isinstance(event, ThinkDone) and event.component in (*CONVERSATION, *ANSWERING):

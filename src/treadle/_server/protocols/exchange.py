@@ -1,13 +1,13 @@
-"""What all foreign protocols have in common: what a request asks, and the run's log as the events of a protocol.
+"""The part that all protocols share: the request to an agent, and the run's log as events and an outcome.
 
-Which run answers a request: `beginning.py`.
+`run_lookup.py` chooses the run that answers a request.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -41,14 +41,14 @@ logger = get_logger("treadle.server")
 T = TypeVar("T")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """What a request of any protocol asks."""
+class AgentRequest(Struct, frozen=True, kw_only=True):
+    """A request of any protocol, in the form that the engine takes."""
 
     agent: str
     content: Any = ""
     history: Sequence[Any] = ()
     results: Mapping[str, Any] = {}
-    """Results of calls that the client executed, by the ids it was given; with them, nothing new is asked."""
+    """Results of calls that the client executed, by the ids of those; a request with results asks nothing new."""
     tools: Sequence[Tool] = ()
     output_schema: dict[str, Any] | None = None
     stop: tuple[str, ...] = ()
@@ -57,41 +57,19 @@ class Asked(Struct, frozen=True, kw_only=True):
     """Goes on with what the journal has of it, in place of a history."""
     follows: str = ""
     request: Struct
-    """The request as it was sent, less what changes when it is sent again: by this it is known again."""
+    """The request as it was sent, without fields that change when it is sent again: it identifies a repetition."""
     message_id: str = ""
-    """What the client calls it, in protocols where it has a name."""
+    """The client's own id of the request, in protocols that have one."""
 
 
-class Words(Struct, frozen=True):
-    """More of the answer. What was given stays given: words before a call are followed by an empty line."""
+class TextDelta(Struct, frozen=True):
+    """More of the answer. Protocols cannot retract text: words before a call stay, and an empty line follows them."""
 
     text: str
 
 
 class CallStarted(Struct, frozen=True):
-    """The agent begins a call of its own."""
-
-    id: str
-    name: str
-    args: dict[str, Any]
-
-
-class CallDone(Struct, frozen=True):
-    id: str
-    name: str
-    text: str
-    error: bool
-
-
-class Silence(Struct, frozen=True):
-    """Nothing has happened for a while: the connection has to be kept open."""
-
-
-SILENCE = Silence()
-
-
-class ClientCall(Struct, frozen=True):
-    """A call that the client has to execute."""
+    """The start of one of the agent's own calls."""
 
     id: str
     name: str
@@ -102,22 +80,33 @@ class ClientCall(Struct, frozen=True):
         return msgspec.json.encode(self.args).decode()
 
 
+class CallDone(Struct, frozen=True):
+    id: str
+    name: str
+    text: str
+    error: bool
+
+
+class ClientCall(CallStarted, frozen=True):
+    """A call that the client has to execute."""
+
+
 class Outcome(Struct, frozen=True):
-    """What a run amounts to, for a client."""
+    """The answer of a run to one request, or the calls that the run waits for."""
 
     run_id: str
     text: str
     reason: Literal["stop", "length", "calls"]
     usage: Usage
-    """What this request took: what earlier ones of the same run were told is not told again."""
+    """The usage of this request, without that of earlier requests to the same run."""
     calls: tuple[ClientCall, ...] = ()
     stop_sequence: str = ""
     """The one of the request's stop sequences that ended the text."""
 
 
 class Exchange:
-    """One request and the run that answers it. What is masked in the log is restored here, for the clients of all
-    protocols: what streams, what the run amounts to, and whatever else a protocol tells of it (`said`)."""
+    """One request and the run that answers it. Data that are masked in the log are restored here, for the clients of
+    all protocols: in the stream, in the outcome and in other values of the log (`restored`)."""
 
     def __init__(
         self,
@@ -134,31 +123,31 @@ class Exchange:
     ) -> None:
         self.call, self.run_id, self.run = call, run_id, run
         self.cancels = cancels
-        """Whether the run ends with the connection: its client has not said that it would come back for it."""
+        """Whether the run ends with the connection: its client has no way to come back for it."""
         self._after, self._typed, self._stop = after, typed, tuple(stop)
         self._before = before
-        """What the run had taken before this request."""
+        """The usage of the run before this request."""
         self._place = place
-        """The note of the request; None for one that is known by the calls it answers."""
+        """The note of the request; None for one that is identified by the calls it answers."""
         self._held = place is not None
         self._broken = False
         """The client has got a part of the answer that is not true any more."""
         self._masks: Masks | None = None
-        self._masks_known = False
+        self._masks_loaded = False
         if place is not None:
             call.context.repeats.hold(place)
 
     async def state(self) -> RunState:
         return self.run.state if self.run is not None else fold(await self.call.hub.records(self.run_id))
 
-    async def said(self, value: T) -> T:
-        """A value of the log as its user reads it."""
+    async def restored(self, value: T) -> T:
+        """Return a value of the log with the data that are masked in it."""
         masks = await self._masks_of_run()
         return value if masks is None else masks.restored(value)
 
     async def _masks_of_run(self) -> Masks | None:
-        if not self._masks_known:
-            self._masks, self._masks_known = await self.call.hub.masks_of_run(self.run_id), True
+        if not self._masks_loaded:
+            self._masks, self._masks_loaded = await self.call.hub.masks_of_run(self.run_id), True
         return self._masks
 
     async def _may_be_taken_back(self) -> bool:
@@ -170,8 +159,8 @@ class Exchange:
     # ---- the whole answer
 
     async def outcome(self) -> Outcome:
-        """Waits for the end, or for calls that the client has to execute. A client that goes away stops its run, unless
-        it could come back for it."""
+        """Wait for the end, or for calls that the client has to execute. A client that goes away stops its run, unless
+        it can come back for it."""
         end = self.run.task if self.run is not None else asyncio.ensure_future(self._followed_to_its_end())
         disconnected = asyncio.ensure_future(_disconnected(self.call))
         try:
@@ -188,36 +177,36 @@ class Exchange:
             raise
 
     async def _followed_to_its_end(self) -> None:
-        """For a run that another process drives."""
+        """Wait for a run that another process drives."""
         async for _ in self._followed():
             pass
 
     async def settled(self) -> None:
-        """Waits until nobody drives the run here any more."""
+        """Wait until nobody drives the run here any more."""
         if self.run is not None and self.run.begun:
             await asyncio.wait([self.run.task])
 
     async def outcome_now(self) -> Outcome:
-        """What the run amounts to; `ApiError` when it has no answer."""
+        """Return the outcome of a run that has ended or paused; raise `ApiError` when it has no answer."""
         state = await self.state()
         records = await self._records()
         usage = state.usage - self._before
-        calls = await self.said(client_calls(self.run_id, records))
+        calls = await self.restored(client_calls(self.run_id, records))
         if state.paused is not None and calls:
-            return Outcome(self.run_id, await self.said(_words_before(state)), "calls", usage, calls)
+            return Outcome(self.run_id, await self.restored(state.turn.thought), "calls", usage, calls)
         try:
             refuse_unless_answered(self.run_id, state)
         except ApiError as error:
-            raise error.saying(await self.said(error.message)) from None
+            raise error.saying(await self.restored(error.message)) from None
         assert state.finished is not None
-        text = await self.said(state.finished.answer)
+        text = await self.restored(state.finished.answer)
         if self._typed and state.finished.output is not None:
-            text = msgspec.json.encode(await self.said(state.finished.output)).decode()
+            text = msgspec.json.encode(await self.restored(state.finished.output)).decode()
         cut = Cut(self._stop)
         text = cut.feed(text, last=True)
         short = state.finished.stop_reason in ("limit", "budget") or is_cut_off(records)
-        reason = "length" if short and not cut.found else "stop"
-        return Outcome(self.run_id, text, reason, usage, stop_sequence=cut.found)
+        reason = "length" if short and not cut.sequence else "stop"
+        return Outcome(self.run_id, text, reason, usage, stop_sequence=cut.sequence)
 
     async def _records(self) -> Sequence[Record]:
         return self.run.records if self.run is not None else await self.call.hub.records(self.run_id)
@@ -228,20 +217,20 @@ class Exchange:
 
     # ---- as it happens
 
-    async def events(self) -> AsyncGenerator[Words | CallStarted | CallDone | Silence, None]:
-        """What happens until the run ends or waits. An answer that is held to a schema comes as a whole, at its end; so
-        does one that a plug-in may take back."""
+    async def events(self) -> AsyncGenerator[TextDelta | CallStarted | CallDone | None, None]:
+        """Yield events until the run ends or waits; None when nothing has happened for a while, to keep the connection
+        open. An answer that must fit a schema, or that a plug-in may take back, comes as a whole at the end."""
         cut, has_text, gap = Cut(self._stop), False, ""
         whole = self._typed or await self._may_be_taken_back()
         async for event in self._followed():
             data = event.data if event is not None else {}
             name = event.name if event is not None else ""
             if event is None:
-                yield SILENCE
+                yield None
             elif name == "answer" and data.get("status") == "delta":
                 has_text = True
                 if not whole and (text := cut.feed(gap + data["content"])):
-                    yield Words(text)
+                    yield TextDelta(text)
                 gap = ""
             elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
                 has_text, gap = False, BREAK
@@ -252,12 +241,12 @@ class Exchange:
                 yield _step(data)
         if whole:
             if text := await self._whole_text():
-                yield Words(text)
+                yield TextDelta(text)
         elif rest := cut.feed("", last=True):
-            yield Words(rest)
+            yield TextDelta(rest)
 
     async def _whole_text(self) -> str:
-        """Nothing where there is no answer: `outcome_now` says why."""
+        """Return the answer; nothing where there is none, for which `outcome_now` has the reason."""
         finished = (await self.state()).finished
         if finished is None or (self._typed and finished.error):
             return ""
@@ -288,7 +277,7 @@ class Exchange:
             hub.release(channel)
 
     async def _take_up(self, channel: Channel, follower: Follower) -> None:
-        """A run that another process drove is resumed here when that is gone."""
+        """Resume a run here when the process that drove it is gone."""
         if self.run is not None or channel.live or follower.projection.state.paused is not None:
             return
         hub = self.call.hub
@@ -297,12 +286,13 @@ class Exchange:
                 self.run = await hub.resume(self.run_id, self.call.principal.key)
 
     def _over(self, follower: Follower) -> bool:
-        """Whether nothing more will come: the run has paused, or nobody drives it."""
+        """Return whether nothing more will come: the run has paused, or nobody drives it."""
         return self.run is not None or follower.projection.state.paused is not None
 
     # ---- the response
 
-    def stream(self, chunks: AsyncGenerator[bytes, None]) -> EventStream:
+    def stream(self, chunks: AsyncGenerator[bytes, None], failed: Callable[[ApiError], bytes]) -> EventStream:
+        """Send the chunks of a protocol; `failed` writes an error that ends the stream in the protocol's own form."""
         streams, key = self.call.context.streams, self.call.principal.key
         try:
             streams.acquire(key)
@@ -316,10 +306,25 @@ class Exchange:
             self._release()
 
         response = EventStream(
-            chunks, send_timeout=self.call.context.settings.send_timeout, on_end=end, on_sent=self.sent
+            self._chunks(chunks, failed),
+            send_timeout=self.call.context.settings.send_timeout,
+            on_end=end,
+            on_sent=self.sent,
         )
         self._mark(response)
         return response
+
+    async def _chunks(
+        self, chunks: AsyncGenerator[bytes, None], failed: Callable[[ApiError], bytes]
+    ) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    yield chunk
+        except ApiError as error:
+            yield failed(error)
+        finally:
+            self.leave()
 
     def answer(self, value: Any) -> Response:
         response = answer(value)
@@ -332,8 +337,8 @@ class Exchange:
             response.headers["idempotent-replayed"] = "true"
 
     async def sent(self) -> None:
-        """The whole response has been sent. Who asks the same from now on wants a run of its own; not so if it was told
-        that the run was interrupted."""
+        """Note that the whole response has been sent: the same request again wants a run of its own from now on, unless
+        this response said that the run was interrupted."""
         place = self._place
         try:
             if place is not None and not place.named and not self._broken:
@@ -352,7 +357,7 @@ class Exchange:
 
 
 def client_calls(run_id: str, records: Sequence[Record]) -> tuple[ClientCall, ...]:
-    """The calls that a paused run wants from its client, with ids that say where they stand in the log."""
+    """Return the calls that a paused run wants from its client, with ids that say where they stand in the log."""
     at = next((record.seq for record in reversed(records) if isinstance(record.event, Paused)), -1)
     if at < 0:
         return ()
@@ -366,11 +371,6 @@ def client_calls(run_id: str, records: Sequence[Record]) -> tuple[ClientCall, ..
     )
 
 
-def _words_before(state: RunState) -> str:
-    """The words that came with the calls."""
-    return state.turn.thought
-
-
 def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
     if data["status"] == "start":
         return CallStarted(data["call_id"], data["tool_name"], dict(data["tool_args"]))
@@ -378,7 +378,7 @@ def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
 
 
 def steps_of(records: Sequence[Record]) -> list[CallStarted | CallDone]:
-    """The agent's own calls in a log."""
+    """Return the agent's own calls in a log."""
     projection = Projection("plain")
     shown = (event for record in records for event in projection.feed(record))
     return [_step(event.data) for event in shown if event.name == "step" and event.data.get("type") == "iteration"]
@@ -390,7 +390,7 @@ async def _disconnected(call: Call) -> None:
 
 
 def data(value: Any) -> bytes:
-    """One event of a stream that has only data."""
+    """Encode one event of a stream that has only data."""
     return b"data: " + payload(value) + b"\n\n"
 
 

@@ -14,15 +14,16 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
-from treadle._server.errors import ApiError, bad_request, error_body, not_found
+from treadle._server.api.operations import Call, Routes, answer
+from treadle._server.errors import bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.beginning import begin
-from treadle._server.protocols.exchange import Asked, ClientCall, Exchange, Outcome, Silence, Words, data
-from treadle._server.protocols.foreign import as_text
-from treadle._tools.base import Tool
+from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, data
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
+
+routes = Routes("openai")
 
 ToolName = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
 Conversation = Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")]
@@ -148,69 +149,73 @@ class ChatAnswer(Struct, frozen=True):
     object: Literal["chat.completion"] = "chat.completion"
 
 
+@routes("GET", "/v1/models", ModelList)
 async def list_models(call: Call) -> Response:
+    """List the agents, as models."""
     return answer(ModelList([ModelBody(name) for name in call.hub.agents]))
 
 
+@routes("GET", "/v1/models/{model:path}", ModelBody, errors=(404,))
 async def get_model(call: Call) -> Response:
+    """Return one agent, as a model."""
     name = call.path("model")
     if name not in call.hub.agents:
         raise not_found(f"model {name[:80]!r}")
     return answer(ModelBody(name))
 
 
+@routes(
+    "POST", "/v1/chat/completions", (ChatAnswer, "text/event-stream"), body=ChatRequest, errors=(404, 409, 422, 424)
+)
 async def chat(call: Call) -> Response:
+    """Ask an agent as if it were a model."""
     request: ChatRequest = call.body
-    exchange = await begin(call, _asked(request))
+    exchange = await begin(call, _agent_request(request))
     if request.stream:
         usage = bool(request.stream_options and request.stream_options.include_usage)
-        return exchange.stream(_chunks(exchange, request.model, usage))
+        return exchange.stream(_chunks(exchange, request.model, usage), lambda error: data(error_body(error)))
     outcome = await exchange.outcome()
     calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
     message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
     choice = Choice(message, _finish(outcome))
+    answer_id = f"chatcmpl-{exchange.run_id}"
     return exchange.answer(
-        ChatAnswer(_id(exchange), int(time.time()), request.model, [choice], chat_usage(outcome.usage)),
+        ChatAnswer(answer_id, int(time.time()), request.model, [choice], _usage(outcome.usage)),
     )
 
 
-def _asked(request: ChatRequest) -> Asked:
-    *past, last = request.messages
+def _agent_request(request: ChatRequest) -> AgentRequest:
+    last = request.messages[-1]
     if last.role not in ("user", "tool"):
         raise bad_request("the last message must have the role 'user', or 'tool' with the result of a call")
-    stop = (request.stop,) if isinstance(request.stop, str) else tuple(request.stop or ())
-    settings: dict[str, Any] = {
-        "temperature": request.temperature,
-        "max_tokens": request.max_completion_tokens or request.max_tokens,
-        "seed": request.seed,
-        "one_tool_per_step": True if request.parallel_tool_calls is False else None,
-    }
-    return Asked(
+    functions = [] if request.tool_choice == "none" else [tool.function for tool in request.tools or ()]
+    return AgentRequest(
         agent=request.model,
         content=last.content,
-        history=[_message_fields(message) for message in past],
-        results=_results(request.messages) if last.role == "tool" else {},
-        tools=[] if request.tool_choice == "none" else _tools(request.tools or ()),
+        history=[_message_fields(message) for message in request.messages[:-1]],
+        results=_results(request.messages),
+        tools=[client_tool(one.name, one.description or "", one.parameters) for one in functions],
         output_schema=_schema(request.response_format),
-        stop=stop,
-        settings=settings,
+        stop=(request.stop,) if isinstance(request.stop, str) else tuple(request.stop or ()),
+        settings={
+            "temperature": request.temperature,
+            "max_tokens": request.max_completion_tokens or request.max_tokens,
+            "seed": request.seed,
+            "one_tool_per_step": True if request.parallel_tool_calls is False else None,
+        },
         conversation=request.conversation or "",
         request=request,
     )
 
 
 def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:
-    """The results at the end of the messages: what the client made of the last reply's calls."""
+    """Return the results at the end of the messages: those of the last reply's calls."""
     results: dict[str, Any] = {}
     for message in reversed(messages):
         if message.role != "tool":
             break
         results[message.tool_call_id or ""] = as_text(message.content)
     return results
-
-
-def _tools(tools: Sequence[ChatTool]) -> list[Tool]:
-    return [client_tool(one.function.name, one.function.description or "", one.function.parameters) for one in tools]
 
 
 def _schema(wanted: ResponseFormat | None) -> dict[str, Any] | None:
@@ -227,49 +232,41 @@ def _message_fields(message: ChatMessage) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(message).items() if value is not None}
 
 
-def _id(exchange: Exchange) -> str:
-    return f"chatcmpl-{exchange.run_id}"
-
-
 async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so does
-    an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends with an
-    error."""
-    head = {"id": _id(exchange), "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+    """Yield the answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so
+    does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
+    with an error."""
+    head = {
+        "id": f"chatcmpl-{exchange.run_id}",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model,
+    }
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         return data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    try:
-        yield chunk({"role": "assistant", "content": ""})
-        async for event in exchange.events():
-            if isinstance(event, Silence):
-                yield HEARTBEAT
-            elif isinstance(event, Words):
-                yield chunk({"content": event.text})
-        outcome = await exchange.outcome_now()
-        for index, one in enumerate(outcome.calls):
-            yield chunk({"tool_calls": [_call_delta(index, one)]})
-        yield chunk({}, _finish(outcome))
-        if with_usage:
-            yield data({**head, "choices": [], "usage": chat_usage(outcome.usage)})
-        yield b"data: [DONE]\n\n"
-    except ApiError as error:
-        yield data(error_body(error))
-    finally:
-        exchange.leave()
-
-
-def _call_delta(index: int, one: ClientCall) -> dict[str, Any]:
-    function = {"name": one.name, "arguments": one.arguments}
-    return {"index": index, "id": one.id, "type": "function", "function": function}
+    yield chunk({"role": "assistant", "content": ""})
+    async for event in exchange.events():
+        if event is None:
+            yield HEARTBEAT
+        elif isinstance(event, TextDelta):
+            yield chunk({"content": event.text})
+    outcome = await exchange.outcome_now()
+    for index, one in enumerate(outcome.calls):
+        function = {"name": one.name, "arguments": one.arguments}
+        yield chunk({"tool_calls": [{"index": index, "id": one.id, "type": "function", "function": function}]})
+    yield chunk({}, _finish(outcome))
+    if with_usage:
+        yield data({**head, "choices": [], "usage": _usage(outcome.usage)})
+    yield b"data: [DONE]\n\n"
 
 
 def _finish(outcome: Outcome) -> Literal["stop", "length", "tool_calls"]:
     return "tool_calls" if outcome.reason == "calls" else outcome.reason
 
 
-def chat_usage(usage: Usage) -> ChatUsage:
+def _usage(usage: Usage) -> ChatUsage:
     return ChatUsage(
         usage.input_tokens,
         usage.output_tokens,
@@ -277,34 +274,3 @@ def chat_usage(usage: Usage) -> ChatUsage:
         {"cached_tokens": usage.cached_tokens},
         {"reasoning_tokens": usage.reasoning_tokens},
     )
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/chat/completions",
-        handler=chat,
-        tag="openai",
-        body=ChatRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model.",
-        answers={200: (ChatAnswer, "text/event-stream")},
-    ),
-    Operation(
-        method="GET",
-        path="/v1/models",
-        handler=list_models,
-        tag="openai",
-        summary="The agents, as models.",
-        answers={200: ModelList},
-    ),
-    Operation(
-        method="GET",
-        path="/v1/models/{model:path}",
-        handler=get_model,
-        tag="openai",
-        errors=(404,),
-        summary="One agent, as a model.",
-        answers={200: ModelBody},
-    ),
-)

@@ -11,25 +11,26 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request, error_body
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.beginning import begin
 from treadle._server.protocols.exchange import (
-    Asked,
+    AgentRequest,
     CallDone,
     CallStarted,
     ClientCall,
     Exchange,
     Outcome,
-    Silence,
-    Words,
+    TextDelta,
     named_data,
 )
-from treadle._server.protocols.foreign import as_text, content_of_parts, objects_of
 from treadle._server.protocols.openai_chat import Conversation, ToolName
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, objects_of
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
+
+routes = Routes("openai")
 
 
 class ResponsesTool(Struct, frozen=True, kw_only=True):
@@ -102,16 +103,20 @@ class ResponseBody(Struct, frozen=True):
     object: Literal["response"] = "response"
 
 
+@routes(
+    "POST", "/v1/responses", (ResponseBody, "text/event-stream"), body=ResponsesRequest, errors=(404, 409, 422, 424)
+)
 async def create_response(call: Call) -> Response:
+    """Ask an agent as if it were a model, in OpenAI's Responses protocol."""
     request: ResponsesRequest = call.body
-    exchange = await begin(call, await _asked(call, request))
+    exchange = await begin(call, await _agent_request(call, request))
     projection = ResponseProjection(exchange, request)
     if request.stream:
-        return exchange.stream(projection.chunks())
+        return exchange.stream(projection.chunks(), projection.failed)
     return exchange.answer(await projection.whole())
 
 
-async def _asked(call: Call, request: ResponsesRequest) -> Asked:
+async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
     messages = _messages(request.input)
     if request.instructions:
         messages.insert(0, {"role": "system", "content": request.instructions})
@@ -128,7 +133,7 @@ async def _asked(call: Call, request: ResponsesRequest) -> Asked:
     if wanted.type == "json_schema" and wanted.schema is None:
         raise bad_request("`text.format` of the type json_schema needs a schema")
     tools = [] if request.tool_choice == "none" else request.tools or []
-    return Asked(
+    return AgentRequest(
         agent=request.model,
         content=last.get("content", ""),
         history=messages[:-1],
@@ -146,12 +151,12 @@ async def _asked(call: Call, request: ResponsesRequest) -> Asked:
     )
 
 
-def _messages(given: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Items as messages in the common form; items that only tell what the server did are left out."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
+def _messages(items: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Convert items to messages in the common form; items that only report what the server did are left out."""
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}]
     messages: list[dict[str, Any]] = []
-    for item in given:
+    for item in items:
         kind = item.get("type", "message")
         if kind == "message":
             messages.append({"role": item.get("role"), "content": _content(item.get("content"))})
@@ -161,7 +166,9 @@ def _messages(given: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 {"role": "assistant", "content": "", "tool_calls": [{"id": item.get("call_id"), "function": function}]}
             )
         elif kind == "function_call_output":
-            messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": _output(item)})
+            messages.append(
+                {"role": "tool", "tool_call_id": item.get("call_id"), "content": as_text(item.get("output"))}
+            )
     return messages
 
 
@@ -184,16 +191,12 @@ def _content(content: Any) -> Any:
     return content_of_parts(parts)
 
 
-def _output(item: Mapping[str, Any]) -> str:
-    return as_text(item.get("output"))
-
-
-def _results(given: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _results(items: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     results: dict[str, Any] = {}
-    for item in () if isinstance(given, str) else reversed(given):
+    for item in () if isinstance(items, str) else reversed(items):
         if item.get("type") != "function_call_output":
             break
-        results[str(item.get("call_id", ""))] = _output(item)
+        results[str(item.get("call_id", ""))] = as_text(item.get("output"))
     return results
 
 
@@ -238,38 +241,36 @@ class ResponseProjection:
         return self.body(outcome)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        try:
-            yield self._event("response.created", response=self.body())
-            yield self._event("response.in_progress", response=self.body())
-            async for event in self._exchange.events():
-                if isinstance(event, Silence):
-                    yield HEARTBEAT
-                    continue
-                for chunk in self.shown(event):
-                    yield chunk
-            outcome = await self._exchange.outcome_now()
-            for chunk in self._closed():
+        yield self._event("response.created", response=self.body())
+        yield self._event("response.in_progress", response=self.body())
+        async for event in self._exchange.events():
+            if event is None:
+                yield HEARTBEAT
+                continue
+            for chunk in self.shown(event):
                 yield chunk
-            for one in outcome.calls:
-                for chunk in self._called(one):
-                    yield chunk
-            name = "response.incomplete" if outcome.reason == "length" else "response.completed"
-            yield self._event(name, response=self.body(outcome))
-        except ApiError as error:
-            told = {"code": error.kind, "message": error.message, "param": None}
-            yield self._event("error", **told, error=error_body(error)["error"])
-        finally:
-            self._exchange.leave()
+        outcome = await self._exchange.outcome_now()
+        for chunk in self._closed():
+            yield chunk
+        for one in outcome.calls:
+            for chunk in self._called(one):
+                yield chunk
+        name = "response.incomplete" if outcome.reason == "length" else "response.completed"
+        yield self._event(name, response=self.body(outcome))
+
+    def failed(self, error: ApiError) -> bytes:
+        fields = {"code": error.kind, "message": error.message, "param": None}
+        return self._event("error", **fields, error=error_body(error)["error"])
 
     def _event(self, kind: str, /, **fields: Any) -> bytes:
         self._number += 1
         return named_data(kind, {"type": kind, "sequence_number": self._number, **fields})
 
-    def shown(self, event: Words | CallStarted | CallDone) -> list[bytes]:
-        if isinstance(event, Words):
+    def shown(self, event: TextDelta | CallStarted | CallDone) -> list[bytes]:
+        if isinstance(event, TextDelta):
             return self._worded(event.text)
         if isinstance(event, CallStarted):
-            item = _server_call(event.id, event.name, event.args)
+            item = _server_call(event)
             chunks = self._closed()
             self._items.append(item)
             return [*chunks, self._event("response.output_item.added", output_index=len(self._items) - 1, item=item)]
@@ -296,7 +297,7 @@ class ResponseProjection:
         return chunks
 
     def _closed(self) -> list[bytes]:
-        """The end of the message that is open."""
+        """End the message that is open."""
         if not self._text:
             return []
         index = len(self._items) - 1
@@ -339,13 +340,13 @@ def _call_item(one: ClientCall) -> dict[str, Any]:
     }
 
 
-def _server_call(call_id: str, name: str, args: dict[str, Any]) -> dict[str, Any]:
+def _server_call(call: CallStarted) -> dict[str, Any]:
     return {
-        "id": f"mcp_{call_id}",
+        "id": f"mcp_{call.id}",
         "type": "mcp_call",
         "server_label": "treadle",
-        "name": name,
-        "arguments": msgspec.json.encode(args).decode(),
+        "name": call.name,
+        "arguments": call.arguments,
         "output": None,
         "error": None,
         "status": "in_progress",
@@ -360,17 +361,3 @@ def _usage(usage: Usage) -> ResponseUsage:
         {"reasoning_tokens": usage.reasoning_tokens},
         usage.total_tokens,
     )
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/v1/responses",
-        handler=create_response,
-        tag="openai",
-        body=ResponsesRequest,
-        errors=(404, 409, 422, 424),
-        summary="Ask an agent as if it were a model, in OpenAI's Responses protocol.",
-        answers={200: (ResponseBody, "text/event-stream")},
-    ),
-)

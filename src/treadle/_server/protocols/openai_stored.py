@@ -9,11 +9,14 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.protocols.endings import has_output_schema
 from treadle._server.protocols.exchange import Exchange, steps_of
 from treadle._server.protocols.openai_responses import ResponseBody, ResponseProjection, ResponsesRequest
 from treadle._types.state import RunState, fold
+
+routes = Routes("openai")
 
 _PREFIX = "resp_"
 
@@ -28,15 +31,18 @@ class DeletedResponse(Struct, frozen=True):
     object: Literal["response"] = "response"
 
 
+@routes("GET", "/v1/responses/{response_id}", ResponseBody, query=RetrieveQuery, errors=(404,))
 async def get_response(call: Call) -> Response:
+    """Return a response by its id, also one that is still being made."""
     query: RetrieveQuery = call.query
     if query.stream.lower() in ("true", "1"):
         raise bad_request("a response that exists is given whole: leave out `stream`, or follow /api/runs/ID/events")
     return answer(await _stored(call, await _run_id(call)))
 
 
+@routes("POST", "/v1/responses/{response_id}/cancel", ResponseBody, errors=(404, 409))
 async def cancel_response(call: Call) -> Response:
-    """One that has ended stays as it is."""
+    """Cancel a response that is being made; one that has ended stays as it is."""
     run_id = await _run_id(call)
     run = call.hub.runs.get(run_id)
     if fold(await call.hub.records(run_id)).finished is None:
@@ -45,27 +51,28 @@ async def cancel_response(call: Call) -> Response:
     return answer(await _stored(call, run_id))
 
 
+@routes("DELETE", "/v1/responses/{response_id}", DeletedResponse, errors=(404, 409))
 async def delete_response(call: Call) -> Response:
+    """Delete a response that has ended."""
     run_id = await _run_id(call)
     await call.hub.delete(run_id)
     return answer(DeletedResponse(_PREFIX + run_id))
 
 
 async def _run_id(call: Call) -> str:
-    given = call.path("response_id")
-    run_id = given.removeprefix(_PREFIX)
+    response_id = call.path("response_id")
+    run_id = response_id.removeprefix(_PREFIX)
     try:
         await call.hub.owned(run_id, call.principal.user)
     except ApiError:
-        raise not_found(f"response {given[:80]!r}") from None
+        raise not_found(f"response {response_id[:80]!r}") from None
     return run_id
 
 
 async def _stored(call: Call, run_id: str) -> ResponseBody:
     records = await call.hub.records(run_id)
     state, facts = fold(records), await call.hub.facts(run_id)
-    typed = state.started is not None and state.started.output_schema is not None
-    exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=typed, cancels=False)
+    exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=has_output_schema(state), cancels=False)
     previous = _PREFIX + facts.follows if facts.follows else None
     request = ResponsesRequest(model=facts.agent, input="?", previous_response_id=previous)
     projection = ResponseProjection(exchange, request)
@@ -86,35 +93,3 @@ def _unanswered(state: RunState, error: ApiError) -> dict[str, object]:
     if state.finished.stop_reason == "cancelled":
         return {"status": "cancelled"}
     return {"status": "failed", "error": {"code": "server_error", "message": error.message}}
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/v1/responses/{response_id}",
-        handler=get_response,
-        tag="openai",
-        query=RetrieveQuery,
-        errors=(404,),
-        summary="A response by its id, also one that is still being made.",
-        answers={200: ResponseBody},
-    ),
-    Operation(
-        method="DELETE",
-        path="/v1/responses/{response_id}",
-        handler=delete_response,
-        tag="openai",
-        errors=(404, 409),
-        summary="Delete a response that has ended.",
-        answers={200: DeletedResponse},
-    ),
-    Operation(
-        method="POST",
-        path="/v1/responses/{response_id}/cancel",
-        handler=cancel_response,
-        tag="openai",
-        errors=(404, 409),
-        summary="Cancel a response that is being made.",
-        answers={200: ResponseBody},
-    ),
-)

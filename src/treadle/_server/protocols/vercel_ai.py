@@ -10,16 +10,19 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Operation
+from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request
 from treadle._server.live.sse import HEARTBEAT
-from treadle._server.protocols.beginning import begin
-from treadle._server.protocols.exchange import Asked, CallDone, CallStarted, Exchange, Silence, Words, data
-from treadle._server.protocols.foreign import as_text, content_of_parts, media
+from treadle._server.protocols.exchange import AgentRequest, CallDone, CallStarted, Exchange, TextDelta, data
 from treadle._server.protocols.openai_chat import ToolName
+from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, media
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
 
+routes = Routes("vercel")
+
+_DONE_MARK = b"data: [DONE]\n\n"
 _DONE = ("output-available", "output-error")
 
 
@@ -44,32 +47,34 @@ class UiChat(Struct, frozen=True, kw_only=True):
     tools: Annotated[list[UiTool], Meta(max_length=128)] = []
 
 
+@routes("POST", "/vercel/{agent}", "text/event-stream", body=UiChat, errors=(404, 409, 422))
 async def chat_ui(call: Call) -> Response:
-    given: UiChat = call.body
-    exchange = await begin(call, _asked(call.path("agent"), given))
-    response = exchange.stream(_chunks(exchange, continues=given.messages[-1].role == "assistant"))
+    """Chat with an agent from `useChat` of the AI SDK."""
+    request: UiChat = call.body
+    exchange = await begin(call, _agent_request(call.path("agent"), request))
+    response = exchange.stream(_chunks(exchange, continues=request.messages[-1].role == "assistant"), _failed)
     response.headers["x-vercel-ai-ui-message-stream"] = "v1"
     return response
 
 
-def _asked(agent: str, given: UiChat) -> Asked:
-    messages = [made for message in given.messages for made in _messages(message)]
-    last = given.messages[-1]
+def _agent_request(agent: str, request: UiChat) -> AgentRequest:
+    messages = [made for message in request.messages for made in _messages(message)]
+    last = request.messages[-1]
     results = _results(last) if last.role == "assistant" else {}
     if last.role != "user" and not results:
         raise bad_request("the last message must be the user's, or hold the results of the page's own tools")
-    return Asked(
+    return AgentRequest(
         agent=agent,
         content=messages[-1].get("content", "") if messages else "",
         history=messages[:-1],
         results=results,
-        request=msgspec.structs.replace(given, trigger=None),
-        tools=[client_tool(one.name, one.description, one.parameters) for one in given.tools],
+        request=msgspec.structs.replace(request, trigger=None),
+        tools=[client_tool(one.name, one.description, one.parameters) for one in request.tools],
     )
 
 
 def _messages(message: UiMessage) -> list[dict[str, Any]]:
-    """A UI message in the common form: a call and its result are messages of their own there."""
+    """Convert a UI message to the common form, in which a call and its result are messages of their own."""
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
 
@@ -110,7 +115,7 @@ def _output(part: dict[str, Any]) -> str:
 
 
 def _results(last: UiMessage) -> dict[str, Any]:
-    """The results of the last step's calls that the page executed."""
+    """Return the results of the last step's calls that the page executed."""
     steps = [index for index, part in enumerate(last.parts) if part.get("type") == "step-start"]
     step: Sequence[dict[str, Any]] = last.parts[steps[-1] :] if steps else last.parts
     mine = [part for part in step if _is_call(str(part.get("type", ""))) and not part.get("providerExecuted")]
@@ -123,37 +128,36 @@ def _results(last: UiMessage) -> dict[str, Any]:
 
 async def _chunks(exchange: Exchange, *, continues: bool) -> AsyncGenerator[bytes, None]:
     count, in_text = 0, False
-    try:
-        yield data({"type": "start"} if continues else {"type": "start", "messageId": f"msg-{exchange.run_id}"})
-        yield data({"type": "start-step"})
-        async for event in exchange.events():
-            if isinstance(event, Silence):
-                yield HEARTBEAT
-                continue
-            if isinstance(event, Words):
-                if not in_text:
-                    in_text, count = True, count + 1
-                    yield data({"type": "text-start", "id": f"text-{count}"})
-                yield data({"type": "text-delta", "id": f"text-{count}", "delta": event.text})
-                continue
-            if in_text:
-                in_text = False
-                yield data({"type": "text-end", "id": f"text-{count}"})
-            for chunk in _own_call(exchange.run_id, event):
-                yield data(chunk)
+    yield data({"type": "start"} if continues else {"type": "start", "messageId": f"msg-{exchange.run_id}"})
+    yield data({"type": "start-step"})
+    async for event in exchange.events():
+        if event is None:
+            yield HEARTBEAT
+            continue
+        if isinstance(event, TextDelta):
+            if not in_text:
+                in_text, count = True, count + 1
+                yield data({"type": "text-start", "id": f"text-{count}"})
+            yield data({"type": "text-delta", "id": f"text-{count}", "delta": event.text})
+            continue
         if in_text:
+            in_text = False
             yield data({"type": "text-end", "id": f"text-{count}"})
-        outcome = await exchange.outcome_now()
-        for one in outcome.calls:
-            yield data({"type": "tool-input-start", "toolCallId": one.id, "toolName": one.name})
-            yield data({"type": "tool-input-available", "toolCallId": one.id, "toolName": one.name, "input": one.args})
-        yield data({"type": "finish-step"})
-        yield data({"type": "finish"})
-    except ApiError as error:
-        yield data({"type": "error", "errorText": error.message})
-    finally:
-        exchange.leave()
-    yield b"data: [DONE]\n\n"
+        for chunk in _own_call(exchange.run_id, event):
+            yield data(chunk)
+    if in_text:
+        yield data({"type": "text-end", "id": f"text-{count}"})
+    outcome = await exchange.outcome_now()
+    for one in outcome.calls:
+        yield data({"type": "tool-input-start", "toolCallId": one.id, "toolName": one.name})
+        yield data({"type": "tool-input-available", "toolCallId": one.id, "toolName": one.name, "input": one.args})
+    yield data({"type": "finish-step"})
+    yield data({"type": "finish"})
+    yield _DONE_MARK
+
+
+def _failed(error: ApiError) -> bytes:
+    return data({"type": "error", "errorText": error.message}) + _DONE_MARK
 
 
 def _own_call(run_id: str, event: CallStarted | CallDone) -> list[dict[str, Any]]:
@@ -164,17 +168,3 @@ def _own_call(run_id: str, event: CallStarted | CallDone) -> list[dict[str, Any]
     if event.error:
         return [{"type": "tool-output-error", **whose, "errorText": event.text}]
     return [{"type": "tool-output-available", **whose, "output": event.text}]
-
-
-OPERATIONS = (
-    Operation(
-        method="POST",
-        path="/vercel/{agent}",
-        handler=chat_ui,
-        tag="vercel",
-        body=UiChat,
-        errors=(404, 409, 422),
-        summary="Chat with an agent from `useChat` of the AI SDK.",
-        answers={200: "text/event-stream"},
-    ),
-)

@@ -1,4 +1,4 @@
-"""What an answer rests on: the grounds of each sentence, and the proof as a file."""
+"""Operations about the grounds of an answer: those of each sentence, and the proof as a file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from starlette.responses import Response
 from treadle._flows.proofs.proof import grounds_of_answer, prove_answer, summary
 from treadle._flows.proofs.support import Claim, Ground
 from treadle._journal import Journal
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import conflict
 from treadle._types.errors import ConfigError
+
+routes = Routes("inspector")
 
 T = TypeVar("T")
 MAX_QUOTE = 600
@@ -31,13 +33,19 @@ class GroundsBody(Struct, frozen=True):
     """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
 
 
+@routes("GET", "/api/runs/{run_id}/grounds", GroundsBody, errors=(404, 409))
 async def run_grounds(call: Call) -> Response:
-    found = await _computed(call, grounds_of_answer)
-    claims = [Claim(c.start, c.end, c.text, c.status, c.why, _quoted(c.grounds), c.numbers) for c in found.claims]
-    return answer(GroundsBody(call.path("run_id"), found.method, claims, dict(summary(found.claims)), found.complete))
+    """Return the grounds of each sentence and number of a run's answer: the records they came from, or none."""
+    grounds = await _computed(call, grounds_of_answer)
+    claims = [Claim(c.start, c.end, c.text, c.status, c.why, _quoted(c.grounds), c.numbers) for c in grounds.claims]
+    return answer(
+        GroundsBody(call.path("run_id"), grounds.method, claims, dict(summary(grounds.claims)), grounds.complete)
+    )
 
 
+@routes("GET", "/api/runs/{run_id}/proof", "application/x-ndjson", errors=(404, 409))
 async def run_proof(call: Call) -> Response:
+    """Export the answer, its grounds and every record as one file that `treadle verify` checks offline."""
     proof = await _computed(call, prove_answer)
     name = f"proof-{''.join(c for c in call.path('run_id')[:8] if c.isascii() and c.isalnum())}.jsonl"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
@@ -45,9 +53,8 @@ async def run_proof(call: Call) -> Response:
 
 
 async def _computed(call: Call, compute: Callable[[Journal, str], Awaitable[T]]) -> T:
-    """It takes seconds of a processor for a long run: few at once, and one for each user."""
-    run_id = call.path("run_id")
-    await call.hub.owned(run_id, call.principal.user)
+    """Compute within the limit of one at a time for each user: a long run takes seconds of a processor."""
+    run_id = await call.owned_run()
     with call.context.computations.held(call.principal.key):
         try:
             return await compute(call.hub.journal, run_id)
@@ -59,25 +66,3 @@ def _quoted(grounds: tuple[Ground, ...]) -> tuple[Ground, ...]:
     return tuple(
         Ground(g.run, g.seq, g.quote if len(g.quote) <= MAX_QUOTE else f"{g.quote[:MAX_QUOTE]}…") for g in grounds
     )
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/grounds",
-        handler=run_grounds,
-        tag="inspector",
-        errors=(404, 409),
-        summary="The grounds of each sentence and number of a run's answer: the records they came from, or none.",
-        answers={200: GroundsBody},
-    ),
-    Operation(
-        method="GET",
-        path="/api/runs/{run_id}/proof",
-        handler=run_proof,
-        tag="inspector",
-        errors=(404, 409),
-        summary="The answer, its grounds and every record as one file that `treadle verify` checks offline.",
-        answers={200: "application/x-ndjson"},
-    ),
-)

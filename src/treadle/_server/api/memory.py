@@ -1,4 +1,4 @@
-"""What the agents of this server remember: about whom, from which run; to be changed and forgotten.
+"""Operations on the memories of this server's agents: about whom, from which run; they can be changed and forgotten.
 
 With tokens, users see and change what is remembered about themselves. Without any there is one user, who owns the file.
 """
@@ -17,10 +17,12 @@ from treadle._flows import presets
 from treadle._flows.agent import Agent
 from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._safety.logs import get_logger
-from treadle._server.api.operations import Call, Operation, answer
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.hub import Hub
 from treadle._types.errors import RunNotFoundError
+
+routes = Routes("memory")
 
 logger = get_logger("treadle.server")
 _MAX_USERS = 1_000
@@ -78,51 +80,61 @@ class Forgotten(Struct, frozen=True):
     forgotten: int
 
 
+@routes("GET", "/api/memory", StoreList)
 async def list_memory_stores(call: Call) -> Response:
-    user, found = call.principal.user, _stores(call.hub)
+    """List the stores of memories, and about whom they have some."""
+    user = call.principal.user
     bodies: list[StoreBody] = []
-    for name, (store, agents) in found.items():
-        about = await _asked(store.users)
+    for name, (store, agents) in _stores(call.hub).items():
+        about = await _in_thread(store.users)
         if user:
             about = {user: about.get(user, 0)}
         bodies.append(StoreBody(name, agents, dict(list(about.items())[:_MAX_USERS])))
     return answer(StoreList(bodies))
 
 
+@routes("GET", "/api/memory/{store}", MemoryList, query=MemoryQuery, errors=(404, 503))
 async def list_memories(call: Call) -> Response:
+    """List the memories about a user, and the runs they come from."""
     query: MemoryQuery = call.query
     store = _store(call)
     user = _about(call, query.user)
-    memos = await _asked(lambda: store.all(user, query.limit + 1, before=query.before))
+    memos = await _in_thread(lambda: store.all(user, query.limit + 1, before=query.before))
     page = [await _body(call.hub, memo) for memo in memos[: query.limit]]
     return answer(MemoryList(page, len(memos) > query.limit))
 
 
+@routes("POST", "/api/memory/{store}/{memory}", MemoryBody, body=MemoryChange, errors=(404, 503))
 async def edit_memory(call: Call) -> Response:
+    """Change the text of a memory."""
     body: MemoryChange = call.body
-    store, memo = await _found(call)
+    store, memo = await _memo(call)
     if not body.summary.strip():
         raise bad_request("a memory must say something: DELETE removes it")
-    if not await _asked(lambda: store.edit(memo.id, body.summary.strip())):
+    if not await _in_thread(lambda: store.edit(memo.id, body.summary.strip())):
         raise not_found(f"memory {memo.id}")
-    changed = await _asked(lambda: store.get(memo.id))
+    changed = await _in_thread(lambda: store.get(memo.id))
     return answer(await _body(call.hub, changed or memo))
 
 
+@routes("DELETE", "/api/memory/{store}/{memory}", Forgotten, errors=(404, 503))
 async def forget_memory(call: Call) -> Response:
-    store, memo = await _found(call)
-    return answer(Forgotten(int(await _asked(lambda: store.forget_one(memo.id)))))
+    """Forget one memory."""
+    store, memo = await _memo(call)
+    return answer(Forgotten(int(await _in_thread(lambda: store.forget_one(memo.id)))))
 
 
+@routes("DELETE", "/api/memory/{store}", Forgotten, query=ForgetQuery, errors=(404, 503))
 async def forget_user(call: Call) -> Response:
+    """Forget everything about a user."""
     query: ForgetQuery = call.query
     store = _store(call)
     user = _about(call, query.user)
-    return answer(Forgotten(await _asked(lambda: store.forget(user))))
+    return answer(Forgotten(await _in_thread(lambda: store.forget(user))))
 
 
 def _stores(hub: Hub) -> dict[str, tuple[MemoryStore, list[str]]]:
-    """Each store by the name of the first agent that uses it, with the names of all that do."""
+    """Map each store by the name of the first agent that uses it, with the names of all that do."""
     by_path: dict[str, tuple[str, MemoryStore, list[str]]] = {}
     for name, agent in hub.agents.items():
         for store in memory_stores(agent):
@@ -130,11 +142,11 @@ def _stores(hub: Hub) -> dict[str, tuple[MemoryStore, list[str]]]:
             _, _, agents = by_path.setdefault(place, (name, store, []))
             if name not in agents:
                 agents.append(name)
-    taken: dict[str, tuple[MemoryStore, list[str]]] = {}
+    named: dict[str, tuple[MemoryStore, list[str]]] = {}
     for first, store, agents in by_path.values():
-        number = sum(name == first or name.startswith(f"{first}~") for name in taken)
-        taken[f"{first}~{number + 1}" if number else first] = (store, agents)
-    return taken
+        number = sum(name == first or name.startswith(f"{first}~") for name in named)
+        named[f"{first}~{number + 1}" if number else first] = (store, agents)
+    return named
 
 
 def memory_stores(agent: Agent) -> list[MemoryStore]:
@@ -150,7 +162,7 @@ def _store(call: Call) -> MemoryStore:
 
 
 def _about(call: Call, wanted: str) -> str:
-    """Whose memories are meant: those of who asks, where that is known."""
+    """Return the user whose memories are meant; a user with a token can only mean their own."""
     user = call.principal.user or wanted
     if wanted and wanted != user:
         raise not_found(f"user {wanted[:80]!r} that you may ask about")
@@ -159,10 +171,10 @@ def _about(call: Call, wanted: str) -> str:
     return user
 
 
-async def _found(call: Call) -> tuple[MemoryStore, Memo]:
+async def _memo(call: Call) -> tuple[MemoryStore, Memo]:
     store, number, user = _store(call), call.path("memory"), call.principal.user
     usable = number.isascii() and number.isdigit() and len(number) <= 15
-    memo = await _asked(lambda: store.get(int(number))) if usable else None
+    memo = await _in_thread(lambda: store.get(int(number))) if usable else None
     if memo is None or (user and memo.user != user):  # somebody else's is not even said to exist
         raise not_found(f"memory {number[:20]!r}")
     return store, memo
@@ -179,63 +191,12 @@ async def _body(hub: Hub, memo: Memo) -> MemoryBody:
     )
 
 
-async def _asked(question: Callable[[], Any]) -> Any:
-    """In a thread: the file may be locked by another process for a while."""
+async def _in_thread(method: Callable[[], Any]) -> Any:
+    """Call a method of the store in a thread: another process may lock the file for a while."""
     try:
-        return await asyncio.to_thread(question)
+        return await asyncio.to_thread(method)
     except (sqlite3.Error, OSError) as error:
         logger.error("the memories cannot be read: %s", error)
         raise ApiError(
             503, "memory_unavailable", "the memories cannot be read now: try again", retry_after=5.0
         ) from None
-
-
-OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/api/memory",
-        handler=list_memory_stores,
-        tag="memory",
-        summary="Where the agents remember something, and about whom.",
-        answers={200: StoreList},
-    ),
-    Operation(
-        method="GET",
-        path="/api/memory/{store}",
-        handler=list_memories,
-        tag="memory",
-        query=MemoryQuery,
-        errors=(404, 503),
-        summary="What is remembered about a user, from which run.",
-        answers={200: MemoryList},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/memory/{store}",
-        handler=forget_user,
-        tag="memory",
-        query=ForgetQuery,
-        errors=(404, 503),
-        summary="Forget everything about a user.",
-        answers={200: Forgotten},
-    ),
-    Operation(
-        method="POST",
-        path="/api/memory/{store}/{memory}",
-        handler=edit_memory,
-        tag="memory",
-        body=MemoryChange,
-        errors=(404, 503),
-        summary="Let a memory say something else.",
-        answers={200: MemoryBody},
-    ),
-    Operation(
-        method="DELETE",
-        path="/api/memory/{store}/{memory}",
-        handler=forget_memory,
-        tag="memory",
-        errors=(404, 503),
-        summary="Forget one memory.",
-        answers={200: Forgotten},
-    ),
-)

@@ -1,4 +1,4 @@
-"""Which run answers a request of another protocol.
+"""The choice of the run that answers a request of another protocol.
 
 A request either asks something new, or brings the results of calls that the client executes: those continue the run
 that waits for them. The id a client gets for such a call names the run, the record that paused it and the call, so
@@ -22,9 +22,9 @@ from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError, bad_request, conflict
 from treadle._server.live.positions import Position
 from treadle._server.live.repeats import Place, digest
-from treadle._server.protocols.endings import refuse_unless_answered
-from treadle._server.protocols.exchange import Asked, Exchange
-from treadle._server.protocols.foreign import fields_of
+from treadle._server.protocols.endings import has_output_schema, refuse_unless_answered
+from treadle._server.protocols.exchange import AgentRequest, Exchange
+from treadle._server.protocols.untyped_json import fields_of
 from treadle._types.errors import ConfigError, RunBusyError
 from treadle._types.events import Paused
 from treadle._types.state import RunState, fold
@@ -34,15 +34,15 @@ _END = 1 << 40
 _MAX_KEY = 255
 
 
-async def begin(call: Call, asked: Asked) -> Exchange:
-    """The run that answers a request: a new one, one that an earlier request of the same has begun, or the one that
-    waits for these results."""
-    if asked.results:
-        return await _continued(call, asked)
-    place = await _place(call, asked)
+async def begin(call: Call, request: AgentRequest) -> Exchange:
+    """Return the run that answers a request: a new one, the one that the same request has begun before, or the one
+    that waits for these results."""
+    if request.results:
+        return await _continued(call, request)
+    place = await _place(call, request)
     if not place.found:
         try:
-            return await _started(call, asked, place)
+            return await _started(call, request, place)
         except RunBusyError:
             pass  # the same request, at this moment
         except Exception as error:
@@ -51,15 +51,15 @@ async def begin(call: Call, asked: Asked) -> Exchange:
                 await call.context.repeats.forget(place)
             if not begun or not isinstance(error, ApiError):
                 raise
-    return await _joined(call, asked, msgspec.structs.replace(place, found=True))
+    return await _joined(call, request, msgspec.structs.replace(place, found=True))
 
 
-async def _place(call: Call, asked: Asked) -> Place:
+async def _place(call: Call, request: AgentRequest) -> Place:
     repeats, user = call.context.repeats, call.principal.user
-    request = asked.request
-    content = digest(type(request).__name__, user, asked.agent, msgspec.json.encode(request))
-    if asked.message_id:
-        return await repeats.named(("message", user, asked.agent, asked.message_id, content), content)
+    sent = request.request
+    content = digest(type(sent).__name__, user, request.agent, msgspec.json.encode(sent))
+    if request.message_id:
+        return await repeats.named(("message", user, request.agent, request.message_id, content), content)
     keys = call.request.headers.getlist("idempotency-key")
     if not keys:
         return await repeats.like(content)
@@ -73,7 +73,7 @@ async def _place(call: Call, asked: Asked) -> Place:
 
 
 def _failed_for_now(run_id: str, state: RunState) -> bool:
-    """Whether the run has ended in a way that its client was told to try again."""
+    """Return whether the run has ended with an error that told its client to try again."""
     if state.finished is None:
         return False
     try:
@@ -83,35 +83,35 @@ def _failed_for_now(run_id: str, state: RunState) -> bool:
     return False
 
 
-async def _started(call: Call, asked: Asked, place: Place) -> Exchange:
-    if asked.output_schema is not None:
-        shape_of(asked.output_schema)
-    history, follows = list(asked.history), asked.follows
-    if asked.conversation:
-        earlier = await conversation_so_far(call, asked.conversation, asked.follows)
+async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
+    if request.output_schema is not None:
+        shape_of(request.output_schema)
+    history, follows = list(request.history), request.follows
+    if request.conversation:
+        earlier = await conversation_so_far(call, request.conversation, request.follows)
         if earlier is not None:
             follows, past = earlier
             system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
             history = [*system, *past]
     run = await call.hub.start(
-        call.hub.agent(asked.agent),
-        asked.content,
+        call.hub.agent(request.agent),
+        request.content,
         history=history,
         run_id=place.run_id,
-        conversation=asked.conversation or place.run_id,
+        conversation=request.conversation or place.run_id,
         user=call.principal.user,
         follows=follows,
         key=call.principal.key,
-        client_tools=asked.tools,
-        output_schema=asked.output_schema,
-        **{name: value for name, value in asked.settings.items() if value is not None},
+        client_tools=request.tools,
+        output_schema=request.output_schema,
+        **{name: value for name, value in request.settings.items() if value is not None},
     )
-    typed = asked.output_schema is not None
-    return Exchange(call, run.id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+    typed = request.output_schema is not None
+    return Exchange(call, run.id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
-async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
-    """The run that an earlier request of the same has begun: it goes on if it was interrupted, and is told from its
+async def _joined(call: Call, request: AgentRequest, place: Place) -> Exchange:
+    """Join the run that the same request has begun before: it goes on if it was interrupted, and is streamed from its
     beginning."""
     hub, run_id = call.hub, place.run_id
     await hub.begun(run_id)
@@ -120,56 +120,58 @@ async def _joined(call: Call, asked: Asked, place: Place) -> Exchange:
     run = await hub.driven(run_id)
     if state.finished is None and state.paused is None:
         run = await resumed(call, run_id)
-    typed = state.started is not None and state.started.output_schema is not None
-    return Exchange(call, run_id, run, typed=typed, stop=asked.stop, cancels=not place.named, place=place)
+    typed = has_output_schema(state)
+    return Exchange(call, run_id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
 async def resumed(call: Call, run_id: str) -> Run[Any] | None:
-    """None if another process drives it: its log is followed."""
+    """Resume a run; None if another process drives it: then its log is followed."""
     try:
         return await call.hub.resume(run_id, call.principal.key)
     except RunBusyError:
         return None
 
 
-async def _continued(call: Call, asked: Asked) -> Exchange:
-    run_id, at, named = await _named_calls(call, asked.results)
+async def _continued(call: Call, request: AgentRequest) -> Exchange:
+    run_id, at, named = await _named_calls(call, request.results)
     hub = call.hub
     records = await hub.records(run_id)
     state = fold(records)
     waiting = {one.id for one in waiting_calls(state) if one.external}
-    given = {call_id: value for call_id, value in named.items() if call_id in waiting}
-    if not given and not all(call_id in state.calls.results for call_id in named):
+    new = {call_id: value for call_id, value in named.items() if call_id in waiting}
+    if not new and not all(call_id in state.calls.results for call_id in named):
         raise conflict(
             f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
         )
-    if given:
+    if new:
         try:
-            await hub.leave_results(run_id, given, call.principal.user)
+            await hub.leave_results(run_id, new, call.principal.user)
         except ConfigError as error:
             raise bad_request(str(error)) from None
-    typed = state.started is not None and state.started.output_schema is not None
     run = None
-    if given or (state.finished is None and state.paused is None):
+    if new or (state.finished is None and state.paused is None):
         run = await resumed(call, run_id)  # another process that drives it reads the results when it pauses
     return Exchange(
         call,
         run_id,
         run,
         after=Position(at, _END),
-        typed=typed,
-        stop=asked.stop,
+        typed=has_output_schema(state),
+        stop=request.stop,
         cancels=False,  # the client may lose this response: it comes back for it with the same request
         before=fold(records[: at + 1]).usage,
     )
 
 
 async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
-    """The run, the record of its pause, and the results by the engine's own ids."""
-    places = {text: _CALL_ID.fullmatch(text) for text in results}
-    if unknown := [text for text, found in places.items() if found is None]:
-        raise bad_request(f"there is no call {unknown[0][:80]!r} here: send the id that the call came with")
-    runs = {found[1] for found in places.values() if found is not None}
+    """Return the run, the record of its pause, and the results by the engine's own ids."""
+    places: dict[str, re.Match[str]] = {}
+    for call_id in results:
+        match = _CALL_ID.fullmatch(call_id)
+        if match is None:
+            raise _no_call(call_id)
+        places[call_id] = match
+    runs = {match[1] for match in places.values()}
     if len(runs) != 1:
         raise bad_request("these results belong to several runs: send those of the last reply only")
     run_id = runs.pop()
@@ -177,12 +179,15 @@ async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int
     records = await call.hub.records(run_id)
     named: dict[str, Any] = {}
     at = -1
-    for text, found in places.items():
-        assert found is not None
-        seq, index = int(found[2]), int(found[3])
+    for call_id, match in places.items():
+        seq, index = int(match[2]), int(match[3])
         event = records[seq].event if seq < len(records) else None
         if not isinstance(event, Paused) or index >= len(event.calls):
-            raise bad_request(f"there is no call {text[:80]!r} here: send the id that the call came with")
-        named[event.calls[index].id] = results[text]
+            raise _no_call(call_id)
+        named[event.calls[index].id] = results[call_id]
         at = max(at, seq)
     return run_id, at, named
+
+
+def _no_call(call_id: str) -> ApiError:
+    return bad_request(f"there is no call {call_id[:80]!r} here: send the id that the call came with")

@@ -8,17 +8,17 @@ import msgspec
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """A JSON object; anything else has no fields."""
+    """Return a JSON object as it is; anything else has no fields."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def objects_of(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON list."""
+    """Return the objects of a JSON list."""
     return [fields_of(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, a list of text parts as one text, anything else as JSON."""
+    """Return text as it is, a list of text parts as one text, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     parts = objects_of(value)
@@ -32,11 +32,11 @@ def joined(parts: list[dict[str, Any]]) -> str:
 
 
 def content_of_parts(parts: list[dict[str, Any]]) -> Any:
-    """Text parts alone are one text."""
+    """Join parts into one text where all are text."""
     return joined(parts) if all(part.get("type") == "text" for part in parts) else parts
 
 
 def media(mime: str, *, data: Any = "", url: Any = "", name: Any = "") -> dict[str, Any]:
-    """A part with an image, sound or a file."""
+    """Make a part with an image, sound or a file."""
     kind = "image" if mime.startswith("image/") else "audio" if mime.startswith("audio/") else "file"
     return {"type": kind, "mime": mime, "data": str(data or ""), "url": str(url or ""), "name": str(name or "")}

@@ -1,1 +1,0 @@
-"""What is known: the grounds of answers, and what agents remember about their users."""
