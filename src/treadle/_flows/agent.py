@@ -159,7 +159,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         refuse_names_given_twice(self.toolkit, plugins)
         self.preset = presets.get(preset)
         # What was chosen beside the preset stays when that is another one.
-        self.chosen = flat_settings({**flat, **dict(zip(GROUPS, groups, strict=True))})
+        self.chosen = flat_settings({**flat, **dict(zip(GROUPS, groups, strict=True))}) if any(groups) else flat
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)
         checks.check_dialect(self.settings.dialect)
         checks.warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
