@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from treadle._cli.driving.interrupts import HoldBack, run_async
-    from treadle._cli.given.asking import settle
     from treadle._cli.setup.launch import journal_from
+    from treadle._cli.workspace.consent import settle
     from treadle._journal import open_journal
 
     settle(args)

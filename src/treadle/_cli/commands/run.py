@@ -46,9 +46,9 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.given.asking import settle
     from treadle._cli.setup.attachments import question_of
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
+    from treadle._cli.workspace.consent import settle
 
     settle(args)
     attached = _sort_files(args)

@@ -21,10 +21,16 @@ from msgspec import Struct
 
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import wrapped
-from treadle._cli.given.for_launch import given_line, instructions_from, skill_plugins, skills_from, still_trusted
-from treadle._cli.given.instructions import instructions_text
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
+from treadle._cli.workspace.instructions import instructions_text
+from treadle._cli.workspace.launch_inputs import (
+    inputs_line,
+    instructions_from,
+    skill_plugins,
+    skills_from,
+    still_trusted,
+)
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
@@ -338,8 +344,8 @@ def _first_time(said: str) -> bool:
 def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: bool = False) -> None:
     """The model and why it is the one; with a launch also what the agent was given by its folder and its user."""
     lines = [f"model: {choice.spec} ({choice.reason})"] if choice is not None else []
-    if launch is not None and (given := given_line(launch.instructions, launch.skills)):
-        lines.append(given)
+    if launch is not None and (line := inputs_line(launch.instructions, launch.skills)):
+        lines.append(line)
     if quiet or not lines:
         return
     if choice is not None and choice.small and _first_time("small_model"):
