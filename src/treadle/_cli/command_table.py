@@ -45,26 +45,20 @@ DESCRIPTION = """Turns any language model into a tool-using agent.
 
 
 class Parser(argparse.ArgumentParser):
-    """What is wrong is said in one line; the options are in the help, which it names."""
+    """Reports an error in one line that names the help, where the options are."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
 
 
 def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
-    """The parser with the full options of the `wanted` commands and one line about each other one."""
-    parser = Parser(
-        prog="treadle",
-        description=DESCRIPTION,
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
-    )
+    """Build the parser with the full options of the `wanted` commands and one line about each other one."""
+    parser = Parser(prog="treadle", description=DESCRIPTION, epilog=exit_codes.HELP, formatter_class=HelpLines)
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
     parser.set_defaults(every_command=_every_command)
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     modules: dict[str, ModuleType] = {}
-    for name in COMMANDS:
-        module, line = COMMANDS[name]
+    for name, (module, line) in COMMANDS.items():
         if name in wanted:
             modules[name] = import_module(f"treadle._cli.{module}")
             modules[name].register(commands)
@@ -74,5 +68,5 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
 
 
 def _every_command() -> tuple[argparse.ArgumentParser, dict[str, str]]:
-    """For commands that describe the program itself: the parser with all options, and a line about each command."""
+    """Return the parser with all options and a line about each command, for commands that describe the program."""
     return build_parser(list(COMMANDS))[0], {name: line for name, (_, line) in COMMANDS.items()}

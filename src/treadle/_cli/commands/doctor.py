@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import positive
+from treadle._cli.setup.options import flag, positive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,29 +51,18 @@ def register(commands: Any) -> None:
         formatter_class=HelpLines,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
-    parser.add_argument(
-        "--name", default="", metavar="MODEL", help="the model of the server at URL (default: the first one it lists)"
-    )
-    parser.add_argument(
-        "--key-env",
-        metavar="VARIABLE",
-        help="the environment variable with the API key for URL (default: no key is sent)",
-    )
-    parser.add_argument(
-        "--timeout", type=positive, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
-    )
-    parser.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)",
-    )
-    parser.add_argument(
-        "--no-adapter",
-        action="store_true",
-        help="with --calibrate: a local model without its adapter for tool use (with it, none can be calibrated)",
-    )
-    parser.add_argument("--dry", action="store_true", help="do not store the results")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    line = "the model of the server at URL (default: the first one it lists)"
+    parser.add_argument("--name", default="", metavar="MODEL", help=line)
+    line = "the environment variable with the API key for URL (default: no key is sent)"
+    parser.add_argument("--key-env", metavar="VARIABLE", help=line)
+    line = "the time limit for one reply (120)"
+    parser.add_argument("--timeout", type=positive, default=120.0, metavar="SECONDS", help=line)
+    line = "for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)"
+    flag(parser, "--calibrate", help=line)
+    line = "with --calibrate: a local model without its adapter for tool use (with it, none can be calibrated)"
+    flag(parser, "--no-adapter", help=line)
+    flag(parser, "--dry", help="do not store the results")
+    flag(parser, "--json", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -106,12 +95,12 @@ async def _calibrate(args: argparse.Namespace) -> int:
         refuse_unsuitable(model)  # before a download
         if (load := getattr(model, "load", None)) is not None:
             await load()
-        found = await calibrate(model, on_read=on_read)
+        calibration = await calibrate(model, on_read=on_read)
     finally:
         await model.aclose()
     provider, address = getattr(model, "provider", ""), getattr(model, "address", "")
-    path = None if args.dry else keep_thresholds(found.thresholds, provider, model.name, address)
-    _print_calibration(found, model.name, path, as_json=args.json)
+    path = None if args.dry else keep_thresholds(calibration.thresholds, provider, model.name, address)
+    _print_calibration(calibration, model.name, path, as_json=args.json)
     return exit_codes.OK
 
 
@@ -119,21 +108,22 @@ def _print_progress(number: int, count: int) -> None:
     print(f"\r  decision {number} of {count}", end="\n" if number == count else "", file=sys.stderr, flush=True)
 
 
-def _print_calibration(found: Calibration, name: str, path: Path | None, *, as_json: bool) -> None:
+def _print_calibration(calibration: Calibration, name: str, path: Path | None, *, as_json: bool) -> None:
+    from treadle._cli.display.text import plain_json
+
     if as_json:
         import msgspec
 
-        print(msgspec.json.encode({**msgspec.to_builtins(found), "file": str(path) if path else None}).decode())
+        print(plain_json({**msgspec.to_builtins(calibration), "file": str(path) if path else None}))
         return
-    taught = f" with {found.adapter}" if found.adapter else ""
-    print(f"{name}{taught}, dialect {found.dialect}: it wants to answer from this probability of an answer on")
-    when = {"before any result": found.first, "after a result": found.later}
-    if found.fits is not None:
-        when["asked whether a tool is for the question, it is believed from a yes of"] = found.fits
+    adapter = f" with {calibration.adapter}" if calibration.adapter else ""
+    print(f"{name}{adapter}, dialect {calibration.dialect}: it wants to answer from this probability of an answer on")
+    when = {"before any result": calibration.first, "after a result": calibration.later}
+    if calibration.fits is not None:
+        when["asked whether a tool is for the question, it is believed from a yes of"] = calibration.fits
     for what, fit in when.items():
-        print(
-            f"  {what}: {fit.threshold:g} (right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half})"
-        )
+        right = f"right in {fit.right} of {fit.of} decisions, at 0.5 in {fit.right_at_half}"
+        print(f"  {what}: {fit.threshold:g} ({right})")
     print("these are the decisions that the thresholds were derived from: on others expect a little less")
     if path is not None:
         print(f"stored in {path}")
@@ -209,16 +199,11 @@ def _print(report: Report, target: Target, path: Path | None, key_env: str | Non
     from treadle._cli.display.table import table
     from treadle._cli.display.text import clean, plural, seconds, spent
 
-    rows = [
-        [
-            ABILITY_NAMES[finding.ability],
-            "-" if finding.claimed is None else _yes(finding.claimed),
-            _yes(finding.works),
-            seconds(finding.elapsed) if finding.elapsed else "",
-            finding.note,
-        ]
-        for finding in report.findings
-    ]
+    rows: list[list[str]] = []
+    for finding in report.findings:
+        claimed = "-" if finding.claimed is None else _yes(finding.claimed)
+        elapsed = seconds(finding.elapsed) if finding.elapsed else ""
+        rows.append([ABILITY_NAMES[finding.ability], claimed, _yes(finding.works), elapsed, finding.note])
     print(table(("ABILITY", "CLAIMED", "WORKS", "TIME", "NOTE"), rows, right=(3,)))
     if not report.answers:
         print("\nthe model does not answer; no results were stored")
@@ -234,7 +219,7 @@ def _print(report: Report, target: Target, path: Path | None, key_env: str | Non
 
 
 def usage_lines(target: Target, key_env: str | None) -> list[str]:
-    """How this model is named from now on: at the shell, in a file, in Python."""
+    """Return how this model is named from now on: at the shell, in a file, in Python."""
     spec, name, address = target.spec, target.model.name, getattr(target.model, "address", "")
     shell, code = f"treadle run '...' -m '{spec}'", f"Agent({spec!r}, tools=[...])"
     if key_env and "://" in spec:  # an address alone gets no key
@@ -248,6 +233,8 @@ def usage_lines(target: Target, key_env: str | None) -> list[str]:
 def _print_json(report: Report, path: Path | None) -> None:
     import msgspec
 
+    from treadle._cli.display.text import plain_json
+
     shown = msgspec.to_builtins(report) | {
         "usage": msgspec.to_builtins(report.usage),
         "findings": [
@@ -257,4 +244,4 @@ def _print_json(report: Report, path: Path | None) -> None:
         "answers": report.answers,
         "file": str(path) if path else None,
     }
-    print(msgspec.json.encode(shown).decode())
+    print(plain_json(shown))

@@ -21,15 +21,12 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.setup.launch import build_agent, launch_from, print_choice
+    from treadle._cli.setup.launch import unattended_agent
     from treadle._durable.temporal import Client, temporal_worker
     from treadle._journal import open_journal
-    from treadle._plugins.guards.approval import Approval
 
-    launch, choice = launch_from(args)
-    agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
+    agent = unattended_agent(args)
     agent.name = args.name
-    print_choice(choice, launch)
 
     async def serve() -> None:
         journal = open_journal(shared_journal(args.journal))
