@@ -8,8 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
+from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import flag, positive
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,8 +70,6 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.driving.interrupts import run_async
-
     return run_async(_calibrate(args) if args.calibrate else _examine(args))
 
 
@@ -77,7 +79,6 @@ async def _calibrate(args: argparse.Namespace) -> int:
     from treadle._models.catalog.default import model_named
     from treadle._models.catalog.probed_profiles import keep_thresholds
     from treadle._models.catalog.registry import resolve_model
-    from treadle._types.errors import ConfigError
 
     name = _target_name(args)
     options: dict[str, Any] = {}
@@ -109,8 +110,6 @@ def _print_progress(number: int, count: int) -> None:
 
 
 def _print_calibration(calibration: Calibration, name: str, path: Path | None, *, as_json: bool) -> None:
-    from treadle._cli.display.text import plain_json
-
     if as_json:
         import msgspec
 
@@ -168,8 +167,6 @@ def _target_name(args: argparse.Namespace) -> str:
 def _key(variable: str | None) -> str | None:
     if not variable:
         return None
-    from treadle._types.errors import ConfigError
-
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"--key-env {variable}: the environment variable is not set")
@@ -177,8 +174,6 @@ def _key(variable: str | None) -> str | None:
 
 
 def _print_target(target: Target) -> None:
-    from treadle._cli.display.text import one_line
-
     address = getattr(target.model, "address", "")
     server = f" ({target.server})" if target.server and address else ""
     print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}{server}", file=sys.stderr)
@@ -196,9 +191,6 @@ def _yes(value: bool | None) -> str:
 
 
 def _print(report: Report, target: Target, path: Path | None, key_env: str | None) -> None:
-    from treadle._cli.display.table import table
-    from treadle._cli.display.text import clean, plural, seconds, spent
-
     rows: list[list[str]] = []
     for finding in report.findings:
         claimed = "-" if finding.claimed is None else _yes(finding.claimed)
@@ -232,8 +224,6 @@ def usage_lines(target: Target, key_env: str | None) -> list[str]:
 
 def _print_json(report: Report, path: Path | None) -> None:
     import msgspec
-
-    from treadle._cli.display.text import plain_json
 
     shown = msgspec.to_builtins(report) | {
         "usage": msgspec.to_builtins(report.usage),

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, one_line, seconds
+from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import PRESETS, add_journal_option, count, flag, positive, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._evals.report import Report
@@ -69,11 +73,9 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
     from treadle._evals.load import load_tasks
     from treadle._evals.runner import select_tasks
-    from treadle._types.errors import ConfigError
 
     loaded = load_tasks(args.tasks, find_tools(args.tools, call_factories=False))
     tasks = select_tasks(loaded, split=args.split, kinds=args.kind, limit=args.limit)
@@ -130,9 +132,7 @@ async def _explain(
         if not args.quiet:
             print("why tasks failed, and which change fixes most of them: --why", file=sys.stderr)
         return
-    from treadle._cli.display.text import clean
     from treadle._evals.why.over_tasks import find_fixes
-    from treadle._types.errors import ConfigError
 
     if journal is None:
         raise ConfigError("--why forks the runs that failed: it needs a journal")
@@ -196,8 +196,6 @@ class _Progress:
     def report(self, trial: Trial) -> None:
         import msgspec
 
-        from treadle._cli.display.text import one_line, seconds
-
         self.done += 1
         self.passed += trial.passed
         if self.out is not None:
@@ -211,7 +209,6 @@ class _Progress:
 
 
 def _print(report: Report, out: Path | None) -> None:
-    from treadle._cli.display.table import table
     from treadle._evals.report import effort, html, markdown
 
     for figures in report.figures:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup import mcp_logins as logins
 from treadle._cli.setup.options import add_journal_option, flag, port, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._engine.result import RunResult
@@ -48,7 +49,6 @@ def _serve(args: argparse.Namespace) -> int:
     from treadle._cli.setup.toolbox import find_tools
     from treadle._flows.mcp.server import make_server, serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
-    from treadle._types.errors import ConfigError
 
     agents = [_agent(file, args.model) for file in args.file]
     kit = Toolkit([*map(question_tool, agents), *find_tools(args.tools)])
@@ -71,7 +71,6 @@ def _resources(args: argparse.Namespace) -> list[McpResource]:
     from treadle._cli.setup.launch import existing_journal
     from treadle._flows.mcp.own_resources import knowledge_resources, run_resources
     from treadle._tools.builtin.knowledge.base import KnowledgeBase
-    from treadle._types.errors import ConfigError
 
     bases: dict[str, KnowledgeBase] = {}
     for pair in args.kb:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from treadle._cli.display.table import table
 from treadle._cli.setup.options import flag
 from treadle._types.errors import ConfigError
 
@@ -61,7 +62,6 @@ def _remove(names: list[str]) -> int:
 def _list() -> int:
     import os
 
-    from treadle._cli.display.table import table
     from treadle._cli.setup.user_config import read_user_config
     from treadle._models.catalog.default import BY_KEY, SERVERS, choose, local_default, running_servers
     from treadle._models.catalog.providers import PROVIDERS
@@ -149,7 +149,6 @@ def _fetch(url: str, largest: int) -> bytes:
 
 
 def _price_table(models: list[str]) -> str:
-    from treadle._cli.display.table import table
     from treadle._models.catalog.profiles import profile_for
     from treadle._models.catalog.providers import provider_named
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup.options import add_journal_option, flag, port, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._record.upstreams import Routes
@@ -60,7 +61,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _routes(args: argparse.Namespace) -> Routes:
     from treadle._record.upstreams import Routes, routes_from, upstream_at
-    from treadle._types.errors import ConfigError
 
     if bool(args.program) == (args.listen is not None):
         raise ConfigError("give a program after --, or --listen PORT with --to URL: treadle record -- python app.py")
@@ -76,8 +76,6 @@ def _routes(args: argparse.Namespace) -> Routes:
 
 
 def _named(pairs: list[str], option: str) -> dict[str, str]:
-    from treadle._types.errors import ConfigError
-
     urls: dict[str, str] = {}
     for pair in pairs:
         name, equals, url = pair.partition("=")

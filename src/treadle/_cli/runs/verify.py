@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treadle._cli.display.text import clean, plain_json
 from treadle._cli.setup.options import flag
 
 
@@ -24,7 +25,6 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
-    from treadle._cli.display.text import clean, plain_json
     from treadle._cli.runs.proof import print_claims
     from treadle._flows.proofs.proof import MAX_BYTES, summary, verify_proof
 

@@ -11,7 +11,7 @@ from treadle._cli.display.notice import notice
 from treadle._cli.display.text import clean, few_lines, one_line, plural, wrapped
 from treadle._cli.workspace.instructions import instruction_files, read_instructions
 from treadle._cli.workspace.skill_lookup import find_skills
-from treadle._safety.trust import Standing, TrustStore
+from treadle._safety.trust import TrustStore
 from treadle._tools.skills.skill import Skill
 from treadle._types.errors import ConfigError
 
@@ -83,7 +83,7 @@ def _settle_skills(*, quiet: bool) -> None:
             trust.decline(skill.digest)
 
 
-def describe(skill: Skill, standing: Standing) -> None:
+def describe(skill: Skill, standing: str) -> None:
     """Print to stderr what somebody must know before they accept a skill."""
     state = " has changed since you accepted it" if standing == "changed" else " is new here"
     say(f"The skill {skill.name}{state}: {skill.path}")

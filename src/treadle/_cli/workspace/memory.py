@@ -7,7 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import count
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean
+from treadle._cli.setup.options import count, flag
+from treadle._cli.workspace.consent import can_ask, confirm
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._plugins.memory.store import Memo, MemoryStore
@@ -30,7 +34,7 @@ def register(commands: Any) -> None:
     forget = actions.add_parser("forget", help="remove memories for good")
     forget.add_argument("ids", nargs="*", type=count, metavar="NUMBER", help="which, by their numbers in the list")
     forget.add_argument("--user", help="everything about this user")
-    forget.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    flag(forget, "-y", "--yes", help="do not ask")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,8 +50,6 @@ def act(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def chat_arguments(rest: str) -> argparse.Namespace:
     """Read what follows `/memory` in a chat, as the options of the command."""
-    from treadle._types.errors import ConfigError
-
     action, _, more = rest.partition(" ")
     numbers = more.split()
     match action:
@@ -68,9 +70,6 @@ def _number(text: str) -> bool:
 
 
 def _list(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.table import table
-    from treadle._cli.display.text import clean
-
     users = store.users()
     wanted = [user for user in users if args.user in (None, user)]
     memos = [memo for user in wanted for memo in store.all(user, args.n)]
@@ -90,8 +89,6 @@ def _memories(number: int) -> str:
 
 
 def _show(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.text import clean
-
     memo = _memo(store, args.id)
     for name, text in (
         ("about", memo.user),
@@ -109,7 +106,6 @@ def _show(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def _edit(args: argparse.Namespace, store: MemoryStore) -> int:
     from treadle._plugins.memory.store import MAX_SUMMARY
-    from treadle._types.errors import ConfigError
 
     _memo(store, args.id)
     if not args.text.strip():
@@ -120,9 +116,6 @@ def _edit(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _forget(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._types.errors import ConfigError
-
     if bool(args.ids) == bool(args.user):
         raise ConfigError("what is to be forgotten? Give the numbers of memories, or --user NAME")
     memos = store.all(args.user, 20) if args.user else [_memo(store, number) for number in args.ids]
@@ -140,8 +133,6 @@ def _forget(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def _sure(args: argparse.Namespace, what: str, memos: Sequence[Memo]) -> bool:
     """Ask at a terminal: what is forgotten does not come back."""
-    from treadle._cli.workspace.consent import can_ask, confirm
-
     if args.yes or not can_ask():
         return True
     if confirm(f"forget {what} for good?", lambda: "\n".join(memo.summary for memo in memos)):
@@ -151,8 +142,6 @@ def _sure(args: argparse.Namespace, what: str, memos: Sequence[Memo]) -> bool:
 
 
 def _memo(store: MemoryStore, number: int) -> Memo:
-    from treadle._types.errors import ConfigError
-
     memo = store.get(number)
     if memo is None:
         raise ConfigError(f"there is no memory {number}: treadle memory list lists them")

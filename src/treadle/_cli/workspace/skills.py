@@ -6,11 +6,16 @@ import argparse
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from treadle._cli.workspace.skill_lookup import SkillEntry
-    from treadle._tools.skills.skill import Skill
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, wrapped
+from treadle._cli.setup.options import flag
+from treadle._cli.workspace.consent import can_ask, confirm, describe
+from treadle._cli.workspace.skill_lookup import SkillEntry, find_skills, named_skills, usable_skills, user_skills
+from treadle._safety.trust import TrustStore
+from treadle._tools.skills.skill import Skill, language_of, load_skill
+from treadle._types.errors import ConfigError
 
 _LONG_BODY = 500
 
@@ -27,7 +32,7 @@ def register(commands: Any) -> None:
     check.add_argument("paths", nargs="*", metavar="PATH", help="folders of skills (default: those found here)")
     add = actions.add_parser("add", help="accept skills; those from elsewhere are copied to your own")
     add.add_argument("paths", nargs="+", metavar="PATH", help="the folder of a skill, or one that holds several")
-    add.add_argument("-y", "--yes", action="store_true", help="accept them without being asked")
+    flag(add, "-y", "--yes", help="accept them without being asked")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,10 +40,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from treadle._cli.display.table import table
-    from treadle._cli.display.text import wrapped
-    from treadle._cli.workspace.skill_lookup import find_skills, usable_skills, user_skills
-
     entries = find_skills()
     usable = [skill.path for skill in usable_skills(entries)]
     rows: list[list[str]] = []
@@ -64,9 +65,6 @@ def _state(entry: SkillEntry, usable: list[str]) -> str:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._cli.workspace.skill_lookup import find_skills, named_skills
-
     entries = named_skills(args.paths) if args.paths else find_skills()
     for entry in entries:
         if entry.skill is None:
@@ -82,8 +80,6 @@ def _check(args: argparse.Namespace) -> int:
 
 def _notes(skill: Skill) -> list[str]:
     """List what is allowed and perhaps not meant."""
-    from treadle._tools.skills.skill import language_of
-
     notes: list[str] = []
     if Path(skill.path).name != skill.name:
         notes.append(f"the folder is named {Path(skill.path).name}: the format wants the name of the skill")
@@ -103,12 +99,6 @@ def _notes(skill: Skill) -> list[str]:
 
 
 def _add(args: argparse.Namespace) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._cli.workspace.consent import can_ask, confirm, describe
-    from treadle._cli.workspace.skill_lookup import find_skills, named_skills
-    from treadle._safety.trust import TrustStore
-    from treadle._types.errors import ConfigError
-
     entries = named_skills(args.paths)
     for entry in entries:
         if entry.skill is None:
@@ -132,9 +122,6 @@ def _add(args: argparse.Namespace) -> int:
 
 def _copy(skill: Skill) -> Skill:
     """Copy a skill to the user's own; an earlier one with this name is replaced."""
-    from treadle._cli.workspace.skill_lookup import user_skills
-    from treadle._tools.skills.skill import load_skill
-
     target = user_skills() / skill.name
     draft = user_skills() / f".{skill.name}.{os.getpid()}"
     try:
