@@ -27,9 +27,9 @@ COMMANDS = {
     "config": ("commands.config", "check a document that describes agents"),
     "kb": ("commands.kb", "build and search a knowledge base for the retrieval tool"),
     "mcp": ("commands.mcp", "log in at MCP servers; serve agents and tools as one"),
-    "memory": ("given.memory", "see, edit and forget what is remembered about users"),
-    "skills": ("given.skills", "list, check and accept Agent Skills"),
-    "trust": ("given.trust", "trust a folder, so that its AGENTS.md is read"),
+    "memory": ("workspace.memory", "see, edit and forget what is remembered about users"),
+    "skills": ("workspace.skills", "list, check and accept Agent Skills"),
+    "trust": ("workspace.trust", "trust a folder, so that its AGENTS.md is read"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),
     "completion": ("commands.completion", "print a completion script for a shell"),
@@ -45,26 +45,20 @@ DESCRIPTION = """Turns any language model into a tool-using agent.
 
 
 class Parser(argparse.ArgumentParser):
-    """What is wrong is said in one line; the options are in the help, which it names."""
+    """Reports an error in one line that names the help, where the options are."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
 
 
 def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
-    """The parser with the full options of the `wanted` commands and one line about each other one."""
-    parser = Parser(
-        prog="treadle",
-        description=DESCRIPTION,
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
-    )
+    """Build the parser with the full options of the `wanted` commands and one line about each other one."""
+    parser = Parser(prog="treadle", description=DESCRIPTION, epilog=exit_codes.HELP, formatter_class=HelpLines)
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
     parser.set_defaults(every_command=_every_command)
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     modules: dict[str, ModuleType] = {}
-    for name in COMMANDS:
-        module, line = COMMANDS[name]
+    for name, (module, line) in COMMANDS.items():
         if name in wanted:
             modules[name] = import_module(f"treadle._cli.{module}")
             modules[name].register(commands)
@@ -74,5 +68,5 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
 
 
 def _every_command() -> tuple[argparse.ArgumentParser, dict[str, str]]:
-    """For commands that describe the program itself: the parser with all options, and a line about each command."""
+    """Return the parser with all options and a line about each command, for commands that describe the program."""
     return build_parser(list(COMMANDS))[0], {name: line for name, (_, line) in COMMANDS.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option
+from treadle._cli.setup.options import add_agent_options, add_journal_option, flag
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,7 +30,7 @@ def register(commands: Any) -> None:
     earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="continue the newest conversation")
     earlier.add_argument("--resume", metavar="ID", help="continue this conversation, or the one after this run")
     add_agent_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="show only the answers")
+    flag(parser, "-q", "--quiet", help="show only the answers")
     add_journal_option(parser)
 
 
@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from treadle._cli.driving.interrupts import HoldBack, run_async
-    from treadle._cli.given.asking import settle
     from treadle._cli.setup.launch import journal_from
+    from treadle._cli.workspace.consent import settle
     from treadle._journal import open_journal
 
     settle(args)

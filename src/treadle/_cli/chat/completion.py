@@ -1,4 +1,4 @@
-"""What the Tab key offers in a chat: commands, their arguments, and files after `@`."""
+"""Completes words in a chat with the Tab key: commands, their arguments, and files after `@`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USAGES = {
 
 
 def completions(line: str, word: str, agent: Agent) -> list[str]:
-    """What can stand in place of `word`, the last one of `line`."""
+    """List what can stand in place of `word`, the last one of `line`."""
     if word.startswith("@"):
         return [f"@{path}" for path in paths(word[1:])]
     if not line.startswith("/"):
@@ -56,7 +56,7 @@ def _values(command: str, word: str, agent: Agent) -> list[str]:
 
 
 def _models() -> list[str]:
-    """Names that are known without asking anybody: of the providers whose key is set, and of local models."""
+    """List names without asking a server: of the providers whose key is set, and of local models."""
     from treadle._local.weights import weights
     from treadle._models.catalog.default import BY_KEY
     from treadle._models.catalog.providers import provider_named

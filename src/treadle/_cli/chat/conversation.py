@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
@@ -55,7 +54,7 @@ class Chat:
         """The runs that each of these questions has taken."""
 
     def next_input(self) -> str | None:
-        """The next question or command: one that was typed while a run worked, else what is typed now."""
+        """Return the next question or command: one that was typed while a run worked, else what is typed now."""
         if self.conductor.commands:
             return self.conductor.commands.pop(0)
         typed, self.conductor.left_over = self.conductor.left_over, ""
@@ -64,10 +63,10 @@ class Chat:
         return self.reader.read(typed)
 
     def status(self) -> str:
-        """The model, and what this chat has cost so far."""
+        """Name the model, and what this chat has cost so far."""
         parts = [one_line(self.agent.model.name, 40), spent(self.usage)]
-        given = ((len(self.launch.instructions), "instruction file"), (len(self.launch.skills), "skill"))
-        parts += [plural(count, what) for count, what in given if count]
+        inputs = {"instruction file": self.launch.instructions, "skill": self.launch.skills}
+        parts += [plural(len(paths), what) for what, paths in inputs.items() if paths]
         parts += [f"with {clean(name)}" for name, _ in self.attached]
         return " · ".join(parts)
 
@@ -92,8 +91,7 @@ class Chat:
         return with_parts(text, [*mentions.parts, *(part for _, part in attached)])
 
     async def undo(self) -> bool:
-        """Forget the last question and its answer, for later sessions too; the run stays recorded. Whether there was
-        one."""
+        """Forget the last question and its answer, for later sessions too; the run stays recorded. False if none."""
         if not self._before:
             return False
         self.history, self.last_run = self._before.pop()
@@ -136,9 +134,14 @@ class Chat:
         self._runs.clear()
 
     def _agent(self, launch: Launch, model: Model | None = None) -> Agent:
-        streaming, approval = sys.stdout.isatty(), self.conductor.approval()
-        options: dict[str, Any] = {"journal": self.journal, "approval": approval, "yes": self.yes}
-        return build_agent(launch, streaming=streaming, model=model, **options)
+        return build_agent(
+            launch,
+            journal=self.journal,
+            approval=self.conductor.approval(),
+            yes=self.yes,
+            streaming=sys.stdout.isatty(),
+            model=model,
+        )
 
     async def close(self) -> None:
         self.ahead.stop()

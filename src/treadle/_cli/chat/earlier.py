@@ -30,7 +30,7 @@ class Earlier(Struct, frozen=True):
 
 
 async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
-    """The conversation that `named` stands for (its id, or a run of it); without a name the newest of this terminal."""
+    """Load the conversation that `named` stands for (its id, or a run of it), else the newest of this terminal."""
     run_id = await (_named(journal, named) if named else _newest(journal))
     records = await journal.load(run_id)
     state = fold(records)

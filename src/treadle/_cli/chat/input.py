@@ -37,7 +37,7 @@ class Reader:
                 self._complete_with(complete)
 
     def read(self, typed: str = "") -> str | None:
-        """The next message; None at the end of the input. `typed` was typed before the prompt appeared."""
+        """Read the next message; None at the end of the input. `typed` was typed before the prompt appeared."""
         lines: list[str] = []
         while True:
             line = self._line("… " if lines else "> ", typed)
@@ -52,7 +52,7 @@ class Reader:
                 return "\n".join(lines).strip("\n")
 
     def close(self) -> None:
-        """Keep the history, readable by nobody else and without lines that have a secret in them."""
+        """Save the history, readable by nobody else and without lines that have a secret in them."""
         if self._readline is None:
             return
         with suppress(OSError):
@@ -62,7 +62,7 @@ class Reader:
             self._readline.write_history_file(self._history)
 
     def _forget_secrets(self) -> None:
-        """The line that was typed last, where a person types a key by mistake or to have it checked."""
+        """Remove the last line from the history where it has a secret: people paste keys by mistake."""
         last = self._readline.get_current_history_length()
         line = self._readline.get_history_item(last) or ""
         if line and event_redactor().text(line) != line:
@@ -70,12 +70,12 @@ class Reader:
 
     def _complete_with(self, complete: Complete) -> None:
         readline = self._readline
-        found: list[str] = []
+        matches: list[str] = []
 
         def completer(word: str, state: int) -> str | None:
             if state == 0:
-                found[:] = complete(readline.get_line_buffer()[: readline.get_endidx()], word)
-            return found[state] if state < len(found) else None
+                matches[:] = complete(readline.get_line_buffer()[: readline.get_endidx()], word)
+            return matches[state] if state < len(matches) else None
 
         readline.set_completer_delims(" \t\n")
         readline.set_completer(completer)
@@ -116,7 +116,7 @@ def _readline() -> Any:
 
 
 def _more_was_pasted() -> bool:
-    """Whether the next line is available already."""
+    """Return whether the next line is available already."""
     if sys.platform == "win32":
         return False
     return bool(select.select([sys.stdin], [], [], _PASTE_SECONDS)[0])

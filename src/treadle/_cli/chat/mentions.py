@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,26 +22,22 @@ _MOST = 200
 class Mentions(Struct, frozen=True):
     parts: tuple[Part, ...]
     missing: tuple[str, ...]
-    """Names that look like files but are none here: they stay what they are, a text."""
+    """Names that look like files but do not exist here: they stay text."""
 
 
 def mentions_in(text: str) -> Mentions:
-    """The files that a message names, each once. The names stay in the message."""
-    found: dict[str, Part] = {}
+    """Read the files that a message names, each once. The names stay in the message."""
+    parts: dict[str, Part] = {}
     missing: list[str] = []
-    for name, quoted in _names(text):
+    for match in _MENTION.finditer(text):
+        name, quoted = match[1] or match[2], bool(match[1])
         path = _existing(name, quoted)
         if path is None:
             if quoted or (re.search(r"[/\\]|\.\w", name) and not _OF_A_SERVER.match(name)):
                 missing.append(name)
-        elif path not in found:
-            found[path] = part_of_file(path)
-    return Mentions(tuple(found.values()), tuple(missing))
-
-
-def _names(text: str) -> Iterator[tuple[str, bool]]:
-    for match in _MENTION.finditer(text):
-        yield match[1] or match[2], bool(match[1])
+        elif path not in parts:
+            parts[path] = part_of_file(path)
+    return Mentions(tuple(parts.values()), tuple(missing))
 
 
 def _existing(name: str, quoted: bool) -> str | None:
@@ -56,7 +51,7 @@ def _existing(name: str, quoted: bool) -> str | None:
 
 
 def paths(begun: str) -> list[str]:
-    """The files and folders whose path begins so; names with spaces need quotes and are left out."""
+    """List the files and folders whose path begins so; names with spaces need quotes and are left out."""
     folder, _, start = begun.rpartition("/")
     root = Path(folder or ("/" if begun.startswith("/") else ".")).expanduser()
     before = f"{folder}/" if "/" in begun else ""

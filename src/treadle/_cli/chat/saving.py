@@ -13,10 +13,10 @@ from treadle._types.messages import AssistantMessage, Message, SystemMessage, To
 
 
 def save(messages: Sequence[Message], name: str) -> Path:
-    """Write the conversation to a new file. What a person asked for is never written over something else."""
+    """Write the conversation to a new file; an existing one is never overwritten."""
     path = Path(name).expanduser()
-    kept = [message for message in messages if not isinstance(message, SystemMessage)]
-    data = msgspec.json.format(msgspec.json.encode(kept)).decode() if path.suffix == ".json" else markdown(kept)
+    shown = [message for message in messages if not isinstance(message, SystemMessage)]
+    data = msgspec.json.format(msgspec.json.encode(shown)).decode() if path.suffix == ".json" else markdown(shown)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(data)
@@ -37,9 +37,5 @@ def markdown(messages: Sequence[Message]) -> str:
             if message.text and not message.calls:
                 parts.append(f"## Answer\n\n{message.text}")
         elif isinstance(message, ToolMessage):
-            parts.append(_quoted(text_of(message.content)))
+            parts.append("\n".join(f"> {line}" for line in text_of(message.content).split("\n")))
     return "\n\n".join(parts) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.split("\n"))

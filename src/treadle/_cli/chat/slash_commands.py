@@ -12,10 +12,10 @@ from treadle._cli.chat.conversation import Chat
 from treadle._cli.chat.saving import save
 from treadle._cli.display.table import table
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent, wrapped
-from treadle._cli.given.for_launch import shown_path
-from treadle._cli.given.instructions import found_instructions
-from treadle._cli.given.memory import act, words_of_chat
 from treadle._cli.setup.attachments import part_of_file
+from treadle._cli.workspace.instructions import instruction_files
+from treadle._cli.workspace.launch_inputs import shown_path
+from treadle._cli.workspace.memory import act, chat_arguments
 from treadle._flows.presets import memory_stores
 from treadle._plugins.memory.store import MemoryStore
 from treadle._tools.base import Tool
@@ -68,7 +68,7 @@ async def _approve(chat: Chat, rest: str) -> None:
         allowed.add("all")
         print("nothing is asked about in this chat, whatever the run has read; /approve off asks again")
     elif rest:
-        chat.agent.toolkit.filtered([rest])  # a name that is none says which was meant
+        chat.agent.toolkit.filtered([rest])  # an unknown name raises an error that suggests the right one
         allowed.add(rest)
         print(f"{rest} is not asked about in this chat, unless something read from outside led to the call")
     else:
@@ -143,16 +143,16 @@ async def _status(chat: Chat, rest: str) -> None:
         print(f"  instructions: {clean(shown_path(path))}")
     for path in launch.skills:
         print(f"  skill: {clean(shown_path(path))}")
-    for item in found_instructions():
-        if not item.trusted:
-            print(f"  not read, because its folder is not trusted: {clean(shown_path(item.path))}")
+    for file in instruction_files():
+        if not file.trusted:
+            print(f"  not read, because its folder is not trusted: {clean(shown_path(file.path))}")
 
 
 async def _memory(chat: Chat, rest: str) -> None:
-    """What the agent of this chat remembers; of one that does not, what agents with the plug-in Memory do."""
+    """Show the memory of this chat's agent; where it has none, the store that agents with the plug-in Memory share."""
     agent = chat.agent
     stores = memory_stores(agent.preset, agent.settings, agent.plugins)
-    act(words_of_chat(rest), stores[0] if stores else MemoryStore())
+    act(chat_arguments(rest), stores[0] if stores else MemoryStore())
 
 
 async def _cost(chat: Chat, rest: str) -> None:

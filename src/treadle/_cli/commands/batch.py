@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, count, positive
+from treadle._cli.setup.options import add_agent_options, add_journal_option, count, flag, positive
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,20 +37,12 @@ def register(commands: Any) -> None:
     parser.add_argument("-o", "--out", metavar="FILE", help="where the answers go (TASKS with .answers.jsonl)")
     parser.add_argument("--together", type=count, metavar="N", help="how many questions are worked on at a time")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--interface",
-        action="store_const",
-        const=True,
-        default=None,
-        help="the batch interface, or an error without one",
-    )
-    how.add_argument(
-        "--no-interface", dest="interface", action="store_const", const=False, help="not the batch interface: at once"
-    )
-    parser.add_argument(
-        "--poll", type=positive, default=30.0, metavar="SECONDS", help="how often progress is asked for"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    how.set_defaults(interface=None)
+    flag(how, "--interface", help="the batch interface, or an error without one")
+    how.add_argument("--no-interface", dest="interface", action="store_false", help="not the batch interface: at once")
+    line = "how often progress is asked for"
+    parser.add_argument("--poll", type=positive, default=30.0, metavar="SECONDS", help=line)
+    flag(parser, "-q", "--quiet", help="no progress")
     add_agent_options(parser)
     add_journal_option(parser)
 
@@ -58,27 +50,22 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.display.text import clean
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
+    from treadle._cli.setup.launch import journal_from, unattended_agent
     from treadle._flows.batching.batch import Batch
-    from treadle._plugins.guards.approval import Approval
 
     tasks = read_tasks(args.tasks)
     out = Path(args.out).expanduser() if args.out else Path(args.tasks).with_suffix(".answers.jsonl")
-    launch, choice = launch_from(args)
     journal = journal_from(args)
-    agent = build_agent(launch, journal=journal, approval=Approval(), yes=args.yes)
-    print_choice(choice, launch, quiet=args.quiet)
-    progress = None if args.quiet else _show
+    agent = unattended_agent(args, journal, quiet=args.quiet)
     batch = Batch(
         agent,
         tasks,
         path=out,
         together=args.together,
         interface=args.interface,
-        on_progress=progress,
+        on_progress=None if args.quiet else _show,
         poll_seconds=args.poll,
     )
-
     if not args.quiet and args.interface is None:
         print(f"{len(tasks)} questions, {clean(batch.manner)}", file=sys.stderr, flush=True)
 
@@ -101,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read_tasks(path: str) -> list[Any]:
-    """The questions of a file, one a line."""
+    """Read the questions of a file, one a line."""
     from treadle._safety.data import DataError, decode_json, read_text
 
     try:
@@ -128,7 +115,7 @@ def read_tasks(path: str) -> list[Any]:
 
 
 def bar(state: BatchState, width: int = 24) -> str:
-    """One line that says how far a batch is."""
+    """Draw one line that says how far a batch is."""
     filled = width * state.done // max(1, state.total)
     parts = [f"[{'#' * filled}{'.' * (width - filled)}] {state.done}/{state.total}"]
     if state.failed:

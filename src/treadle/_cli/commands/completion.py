@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 def nodes_of(
     parser: argparse.ArgumentParser, summaries: Mapping[str, str], path: tuple[str, ...] = ()
 ) -> Iterator[Node]:
-    """Every command and action of a parser; `summaries` has a line about commands without a help text."""
+    """Yield every command and action of a parser; `summaries` has a line about commands without a help text."""
     options: list[Option] = []
     children: dict[str, argparse.ArgumentParser] = {}
     lines: dict[str, str] = {}
@@ -76,7 +76,7 @@ def nodes_of(
 
 
 def _values(action: Any) -> tuple[str, ...]:
-    """The possible values of an option or argument; empty when they are not known."""
+    """List the possible values of an option or argument; empty when they are not known."""
     if action.dest == "tools":
         from treadle._tools.builtin import BUILTINS
 
@@ -89,7 +89,7 @@ def _flags(node: Node) -> str:
 
 
 def bash(nodes: list[Node]) -> str:
-    """A script that finds the command among the typed words and offers its options; zsh uses it too."""
+    """Write a script that finds the command among the typed words and offers its options; zsh uses it too."""
     paths = "|".join(" ".join(node.path) for node in nodes if node.path)
     cases = "\n".join(
         f'    "{" ".join(node.path)}") words="{" ".join((*node.children, *node.values))}"; flags="{_flags(node)}" ;;'

@@ -8,8 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
+from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import positive
+from treadle._cli.setup.options import flag, positive
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,25 +56,18 @@ def register(commands: Any) -> None:
         formatter_class=HelpLines,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
-    parser.add_argument(
-        "--name", default="", metavar="MODEL", help="the model of the server at URL (default: the first one it lists)"
-    )
-    parser.add_argument(
-        "--key-env",
-        metavar="VARIABLE",
-        help="the environment variable with the API key for URL (default: no key is sent)",
-    )
-    parser.add_argument(
-        "--timeout", type=positive, default=120.0, metavar="SECONDS", help="the time limit for one reply (120)"
-    )
+    line = "the model of the server at URL (default: the first one it lists)"
+    parser.add_argument("--name", default="", metavar="MODEL", help=line)
+    line = "the environment variable with the API key for URL (default: no key is sent)"
+    parser.add_argument("--key-env", metavar="VARIABLE", help=line)
+    line = "the time limit for one reply (120)"
+    parser.add_argument("--timeout", type=positive, default=120.0, metavar="SECONDS", help=line)
     add_options(parser)
-    parser.add_argument("--dry", action="store_true", help="do not store the results")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    flag(parser, "--dry", help="do not store the results")
+    flag(parser, "--json", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.driving.interrupts import run_async
-
     return run_async(_calibrate(args) if args.calibrate else _examine(args))
 
 
@@ -94,12 +91,12 @@ async def _calibrate(args: argparse.Namespace) -> int:
         refuse_unsuitable(model)  # before a download
         if (load := getattr(model, "load", None)) is not None:
             await load()
-        found = await calibrate(model, on_read=on_read)
+        calibration = await calibrate(model, on_read=on_read)
     finally:
         await model.aclose()
     provider, address = getattr(model, "provider", ""), getattr(model, "address", "")
-    path = None if args.dry else keep_thresholds(found.thresholds, provider, model.name, address)
-    print_calibration(found, model.name, path, as_json=args.json)
+    path = None if args.dry else keep_thresholds(calibration.thresholds, provider, model.name, address)
+    print_calibration(calibration, model.name, path, as_json=args.json)
     return exit_codes.OK
 
 
@@ -146,8 +143,6 @@ def _target_name(args: argparse.Namespace) -> str:
 def _key(variable: str | None) -> str | None:
     if not variable:
         return None
-    from treadle._types.errors import ConfigError
-
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"--key-env {variable}: the environment variable is not set")
@@ -155,8 +150,6 @@ def _key(variable: str | None) -> str | None:
 
 
 def _print_target(target: Target) -> None:
-    from treadle._cli.display.text import one_line
-
     address = getattr(target.model, "address", "")
     server = f" ({target.server})" if target.server and address else ""
     print(f"probing {one_line(target.model.name, 80)}{f' at {address}' if address else ''}{server}", file=sys.stderr)
@@ -174,19 +167,11 @@ def _yes(value: bool | None) -> str:
 
 
 def _print(report: Report, target: Target, path: Path | None, key_env: str | None) -> None:
-    from treadle._cli.display.table import table
-    from treadle._cli.display.text import clean, plural, seconds, spent
-
-    rows = [
-        [
-            ABILITY_NAMES[finding.ability],
-            "-" if finding.claimed is None else _yes(finding.claimed),
-            _yes(finding.works),
-            seconds(finding.elapsed) if finding.elapsed else "",
-            finding.note,
-        ]
-        for finding in report.findings
-    ]
+    rows: list[list[str]] = []
+    for finding in report.findings:
+        claimed = "-" if finding.claimed is None else _yes(finding.claimed)
+        elapsed = seconds(finding.elapsed) if finding.elapsed else ""
+        rows.append([ABILITY_NAMES[finding.ability], claimed, _yes(finding.works), elapsed, finding.note])
     print(table(("ABILITY", "CLAIMED", "WORKS", "TIME", "NOTE"), rows, right=(3,)))
     if not report.answers:
         print("\nthe model does not answer; no results were stored")
@@ -202,7 +187,7 @@ def _print(report: Report, target: Target, path: Path | None, key_env: str | Non
 
 
 def usage_lines(target: Target, key_env: str | None) -> list[str]:
-    """How this model is named from now on: at the shell, in a file, in Python."""
+    """Return how this model is named from now on: at the shell, in a file, in Python."""
     spec, name, address = target.spec, target.model.name, getattr(target.model, "address", "")
     shell, code = f"treadle run '...' -m '{spec}'", f"Agent({spec!r}, tools=[...])"
     if key_env and "://" in spec:  # an address alone gets no key
@@ -225,4 +210,4 @@ def _print_json(report: Report, path: Path | None) -> None:
         "answers": report.answers,
         "file": str(path) if path else None,
     }
-    print(msgspec.json.encode(shown).decode())
+    print(plain_json(shown))

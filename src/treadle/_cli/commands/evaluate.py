@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, one_line, seconds
+from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import PRESETS, add_journal_option, count, positive
+from treadle._cli.setup.options import PRESETS, add_journal_option, count, flag, positive, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._evals.report import Report
@@ -38,65 +42,42 @@ def register(commands: Any) -> None:
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=HelpLines,
     )
-    parser.add_argument(
-        "tasks",
-        metavar="TASKS",
-        help="a file with one task a line, or a folder with tasks.json and wiki.json (HotpotQA)",
-    )
-    parser.add_argument(
-        "-t",
-        "--tools",
-        action="append",
-        metavar="NAME",
-        help="the tools that the tasks name: module:name, file.py:name or a built-in tool; may be repeated",
-    )
+    line = "a file with one task a line, or a folder with tasks.json and wiki.json (HotpotQA)"
+    parser.add_argument("tasks", metavar="TASKS", help=line)
+    line = "the tools that the tasks name: module:name, file.py:name or a built-in tool; may be repeated"
+    repeatable(parser, "-t", "--tools", metavar="NAME", help=line)
     what = parser.add_argument_group("what is compared")
-    what.add_argument("-m", "--model", action="append", metavar="PROVIDER:MODEL", help="may be repeated")
-    what.add_argument(
-        "-d",
-        "--dialect",
-        action="append",
-        metavar="NAME",
-        help="how tool calls are written, 'auto' if not given; may be repeated",
-    )
+    repeatable(what, "-m", "--model", metavar="PROVIDER:MODEL", help="may be repeated")
+    line = "how tool calls are written, 'auto' if not given; may be repeated"
+    repeatable(what, "-d", "--dialect", metavar="NAME", help=line)
     what.add_argument("-p", "--preset", choices=PRESETS, default="default", help="settings that belong together")
-    what.add_argument("--set", action="append", metavar="NAME=VALUE", help="any setting, such as temperature=0.2")
+    repeatable(what, "--set", metavar="NAME=VALUE", help="any setting, such as temperature=0.2")
     which = parser.add_argument_group("which tasks, how often")
-    which.add_argument(
-        "--split", choices=("dev", "held"), default="", help="only the tasks for development, or only those held out"
-    )
-    which.add_argument(
-        "--kind", action="append", default=[], metavar="KIND", help="only tasks of this kind; may be repeated"
-    )
+    line = "only the tasks for development, or only those held out"
+    which.add_argument("--split", choices=("dev", "held"), default="", help=line)
+    repeatable(which, "--kind", metavar="KIND", help="only tasks of this kind; may be repeated")
     which.add_argument("--limit", type=count, metavar="N", help="at most N tasks, taken from all kinds in turn")
     which.add_argument("--repeats", type=count, default=1, metavar="N", help="run every task N times")
     which.add_argument("--parallel", type=count, default=1, metavar="N", help="N runs at a time")
     which.add_argument("--timeout", type=positive, default=600.0, metavar="SECONDS", help="how long one run may take")
     parser.add_argument("-o", "--out", metavar="DIR", help="write report.md, report.html and results.jsonl there")
-    parser.add_argument(
-        "--min", type=float, default=0.0, metavar="PERCENT", help="exit with 1 if a variant solves less"
+    line = "exit with 1 if a variant solves less"
+    parser.add_argument("--min", type=float, default=0.0, metavar="PERCENT", help=line)
+    line = (
+        "look for the single change that fixes most failed tasks and breaks none, with at most so many model "
+        "requests for each variant (400)"
     )
-    parser.add_argument(
-        "--why",
-        type=count,
-        nargs="?",
-        const=400,
-        metavar="REQUESTS",
-        help="look for the single change that fixes most failed tasks and breaks none, with at most so many model "
-        "requests for each variant (400)",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    parser.add_argument("--why", type=count, nargs="?", const=400, metavar="REQUESTS", help=line)
+    flag(parser, "-q", "--quiet", help="no progress")
     add_journal_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
     from treadle._evals.load import load_tasks
     from treadle._evals.runner import select_tasks
-    from treadle._types.errors import ConfigError
 
-    loaded = load_tasks(args.tasks, find_tools(args.tools or (), call_factories=False))
+    loaded = load_tasks(args.tasks, find_tools(args.tools, call_factories=False))
     tasks = select_tasks(loaded, split=args.split, kinds=args.kind, limit=args.limit)
     if not tasks.tasks:
         kinds = ", ".join(dict.fromkeys(task.kind for task in loaded.tasks))
@@ -144,24 +125,22 @@ async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) 
 async def _explain(
     args: argparse.Namespace, tasks: TaskSet, variants: list[Variant], trials: list[Trial], journal: Journal | None
 ) -> None:
-    """With --why, why tasks failed; without, that this can be asked for."""
+    """Print why tasks failed with --why; without it, say that this can be asked for."""
     if all(trial.passed for trial in trials):
         return
     if not args.why:
         if not args.quiet:
             print("why tasks failed, and which change fixes most of them: --why", file=sys.stderr)
         return
-    from treadle._cli.display.text import clean
     from treadle._evals.why.over_tasks import find_fixes
-    from treadle._types.errors import ConfigError
 
     if journal is None:
         raise ConfigError("--why forks the runs that failed: it needs a journal")
     for variant in variants:
         if any(trial.variant == variant.label and not trial.passed for trial in trials):
-            found = await find_fixes(tasks, variant, trials, journal=journal, requests=args.why, parallel=args.parallel)
+            fixes = await find_fixes(tasks, variant, trials, journal=journal, requests=args.why, parallel=args.parallel)
             print(f"\n{variant.label}: single changes that help")
-            print("\n".join(clean(line) for line in str(found).splitlines()))
+            print(clean(str(fixes)))
 
 
 def _variants(args: argparse.Namespace) -> list[Variant]:
@@ -174,8 +153,8 @@ def _variants(args: argparse.Namespace) -> list[Variant]:
     for choice in choices:
         print_choice(choice, quiet=args.quiet)
     # The user's own defaults are left out: a figure should mean the same on every machine.
-    given = argparse.Namespace(set=args.set, max_iterations=None, max_cost=None)
-    settings = {"max_iterations": MAX_ITERATIONS, **settings_from(given, UserConfig())}
+    options = argparse.Namespace(set=args.set, max_iterations=None, max_cost=None)
+    settings = {"max_iterations": MAX_ITERATIONS, **settings_from(options, UserConfig())}
     variants: list[Variant] = []
     for choice in choices:
         for dialect in args.dialect or [""]:
@@ -186,7 +165,7 @@ def _variants(args: argparse.Namespace) -> list[Variant]:
 
 
 def _model(spec: str, dialect: str) -> Any:
-    """The model. To ask for the native dialect is to say that the model can call tools, whatever its profile says."""
+    """Open the model. Whoever asks for the native dialect says that it can call tools, whatever its profile says."""
     from treadle._models.catalog.default import SCRIPTED, Choice, model_of
     from treadle._models.catalog.registry import resolve_model
 
@@ -217,8 +196,6 @@ class _Progress:
     def report(self, trial: Trial) -> None:
         import msgspec
 
-        from treadle._cli.display.text import one_line, seconds
-
         self.done += 1
         self.passed += trial.passed
         if self.out is not None:
@@ -232,7 +209,6 @@ class _Progress:
 
 
 def _print(report: Report, out: Path | None) -> None:
-    from treadle._cli.display.table import table
     from treadle._evals.report import effort, html, markdown
 
     for figures in report.figures:

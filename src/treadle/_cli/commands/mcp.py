@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.setup import mcp_logins as logins
-from treadle._cli.setup.options import add_journal_option, port
+from treadle._cli.setup.options import add_journal_option, flag, port, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._engine.result import RunResult
@@ -26,33 +27,13 @@ def register(commands: Any) -> None:
         help="serve agents and tools as an MCP server",
         description="Serve agents and tools as an MCP server, over standard input and output unless --http is given.",
     )
-    serve.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a document whose agent is served; may be repeated",
-    )
-    serve.add_argument(
-        "-t",
-        "--tools",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a built-in tool, module:name or file.py:name",
-    )
-    serve.add_argument(
-        "-m", "--model", metavar="PROVIDER:MODEL", help="the model of the agents, instead of those in the documents"
-    )
-    serve.add_argument("--runs", action="store_true", help="recorded runs as resources (treadle://runs)")
-    serve.add_argument(
-        "--kb",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="a knowledge base as resources (treadle://knowledge/NAME); may be repeated",
-    )
+    repeatable(serve, "-f", "--file", metavar="FILE", help="a document whose agent is served; may be repeated")
+    repeatable(serve, "-t", "--tools", metavar="NAME", help="a built-in tool, module:name or file.py:name")
+    line = "the model of the agents, instead of those in the documents"
+    serve.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help=line)
+    flag(serve, "--runs", help="recorded runs as resources (treadle://runs)")
+    line = "a knowledge base as resources (treadle://knowledge/NAME); may be repeated"
+    repeatable(serve, "--kb", metavar="NAME=FILE", help=line)
     add_journal_option(serve)
     serve.add_argument("--http", type=port, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")
     serve.add_argument("--name", default="treadle", help="the name of the server (treadle)")
@@ -68,7 +49,6 @@ def _serve(args: argparse.Namespace) -> int:
     from treadle._cli.setup.toolbox import find_tools
     from treadle._flows.mcp.server import make_server, serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
-    from treadle._types.errors import ConfigError
 
     agents = [_agent(file, args.model) for file in args.file]
     kit = Toolkit([*map(question_tool, agents), *find_tools(args.tools)])
@@ -91,23 +71,22 @@ def _resources(args: argparse.Namespace) -> list[McpResource]:
     from treadle._cli.setup.launch import existing_journal
     from treadle._flows.mcp.own_resources import knowledge_resources, run_resources
     from treadle._tools.builtin.knowledge.base import KnowledgeBase
-    from treadle._types.errors import ConfigError
 
     bases: dict[str, KnowledgeBase] = {}
-    for given in args.kb:
-        name, _, path = str(given).rpartition("=")
+    for pair in args.kb:
+        name, _, path = str(pair).rpartition("=")
         name = name or Path(path).stem
         if not Path(path).is_file():
-            raise ConfigError(f"--kb {given}: there is no file {path}")
+            raise ConfigError(f"--kb {pair}: there is no file {path}")
         if not re.fullmatch(r"[\w.-]+", name):
-            raise ConfigError(f"--kb {given}: a name has letters, digits, '.', '_' and '-' only: --kb NAME=FILE")
+            raise ConfigError(f"--kb {pair}: a name has letters, digits, '.', '_' and '-' only: --kb NAME=FILE")
         bases[name] = KnowledgeBase(path)
     runs = run_resources(existing_journal(args)) if args.runs else []
     return [*runs, *knowledge_resources(bases)]
 
 
 def agent_prompt(agent: Agent) -> McpPrompt:
-    """An agent's instructions with a question, for a client that wants to answer it with its own model."""
+    """Offer an agent's instructions with a question, for a client that wants to answer it with its own model."""
     from treadle._flows.mcp.values import McpPrompt
     from treadle._tools.mcp.client import safe_name
 
@@ -137,16 +116,16 @@ def _agent(file: str, model: str | None) -> Agent:
 
 
 def _unanswered(agent: Agent, result: RunResult) -> str:
-    """What a client is told that cannot decide about the calls a run waits for; empty when none waits."""
+    """Explain to a client, which cannot decide about calls, that a run waits for approval; empty when none waits."""
     if result.stop_reason != "paused":
         return ""
     waiting = ", ".join(f"{call.tool} ({call.why})" for call in result.pending) or "a person"
-    kept = f"; the run {result.run_id} is kept in the journal" if agent.journal is not None else ""
-    return f"There is no answer: it waits for a person's approval, which cannot be given over MCP: {waiting}{kept}."
+    stored = f"; the run {result.run_id} is kept in the journal" if agent.journal is not None else ""
+    return f"There is no answer: it waits for a person's approval, which cannot be given over MCP: {waiting}{stored}."
 
 
 def question_tool(agent: Agent) -> Tool:
-    """An agent as a tool: its argument is a question, its result the answer, its steps are reported as progress."""
+    """Offer an agent as a tool: its argument is a question, its result the answer; steps are reported as progress."""
     from treadle._tools.base import Tool, ToolContext, ToolResponse
     from treadle._tools.mcp.client import safe_name
     from treadle._types.events import Record, ToolStarted

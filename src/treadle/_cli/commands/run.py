@@ -33,11 +33,8 @@ def register(commands: Any) -> None:
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=HelpLines,
     )
-    parser.add_argument(
-        "question",
-        nargs="?",
-        help="the question; what is piped in goes with it, or is the question where none is given (or '-')",
-    )
+    line = "the question; what is piped in goes with it, or is the question where none is given (or '-')"
+    parser.add_argument("question", nargs="?", help=line)
     add_agent_options(parser, attach=True)
     add_output_options(parser)
     add_journal_option(parser)
@@ -46,9 +43,9 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.given.asking import settle
     from treadle._cli.setup.attachments import question_of
     from treadle._cli.setup.launch import build_agent, journal_from, launch_from, print_choice
+    from treadle._cli.workspace.consent import settle
 
     settle(args)
     attached = _sort_files(args)
@@ -63,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sort_files(args: argparse.Namespace) -> list[str]:
-    """The files that go with the question; the document among them becomes `args.file`."""
+    """Return the files that go with the question; the document among them becomes `args.file`."""
     from treadle._types.errors import ConfigError
 
     if args.question is None and len(args.files) > 1 and not Path(args.files[-1]).exists():
@@ -81,7 +78,7 @@ def _sort_files(args: argparse.Namespace) -> list[str]:
 
 
 def _check_describes_agent(name: str) -> None:
-    """Data under `--file` is refused with the option for it, not with what a document lacks."""
+    """Refuse data under `--file` with the option for it, not with what a document lacks."""
     from treadle._config.document import read_document
     from treadle._types.errors import ConfigError
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option, port, positive
+from treadle._cli.setup.options import add_agent_options, add_journal_option, flag, port, positive, repeatable
 
 if TYPE_CHECKING:
     from treadle._flows.agent import Agent
@@ -26,48 +26,25 @@ def register(commands: Any) -> None:
         "--tokens", metavar="FILE", help="a file with lines of 'user token'; or set one token in TREADLE_TOKEN"
     )
     parser.add_argument("--name", default="", help="the name of the agent in the API")
-    parser.add_argument(
-        "--offer",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="a model that may be chosen for a conversation instead of the agent's own; may be repeated",
-    )
-    parser.add_argument(
-        "--offer-preset",
-        action="append",
-        metavar="NAME",
-        help="a preset that may be chosen for a conversation; may be repeated (without tokens: all but 'code')",
-    )
-    parser.add_argument(
-        "--leave", action="store_true", help="do not resume the runs that an earlier server left unfinished"
-    )
+    line = "a model that may be chosen for a conversation instead of the agent's own; may be repeated"
+    repeatable(parser, "--offer", metavar="MODEL", help=line)
+    line = "a preset that may be chosen for a conversation; may be repeated (without tokens: all but 'code')"
+    repeatable(parser, "--offer-preset", metavar="NAME", help=line)
+    flag(parser, "--leave", help="do not resume the runs that an earlier server left unfinished")
     parser.add_argument("--prefix", default="", metavar="PATH", help="the path a reverse proxy serves it under")
-    parser.add_argument(
-        "--trust-proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="believe the X-Forwarded headers of this proxy, an address or a network",
-    )
-    parser.add_argument(
-        "--takeover",
-        type=positive,
-        metavar="SECONDS",
-        help="how often to look for runs that another server on the same journal left unfinished",
-    )
+    line = "believe the X-Forwarded headers of this proxy, an address or a network"
+    repeatable(parser, "--trust-proxy", metavar="ADDRESS", help=line)
+    line = "how often to look for runs that another server on the same journal left unfinished"
+    parser.add_argument("--takeover", type=positive, metavar="SECONDS", help=line)
     add_agent_options(parser)
     add_journal_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.setup.launch import build_agent, journal_location, launch_from, print_choice
-    from treadle._plugins.guards.approval import Approval
+    from treadle._cli.setup.launch import journal_location, unattended_agent
     from treadle._server import ServerSettings, make_server
 
-    launch, choice = launch_from(args)
-    agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
-    print_choice(choice, launch)
+    agent = unattended_agent(args)
     options = {} if args.port is None else {"port": args.port}
     journal = journal_location(args)
     tokens = tokens_from(args.tokens)
@@ -92,13 +69,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _presets(given: list[str] | None, *, alone: bool) -> tuple[str, ...]:
-    """Whoever serves only for themselves may choose any, except the one that lets a model run code."""
+def _presets(offered: list[str], *, alone: bool) -> tuple[str, ...]:
+    """Select the presets to offer: all to whoever serves for themselves, except the one that lets a model run code."""
     from treadle._flows import presets
 
-    if given is not None:
-        return tuple(given)
-    return tuple(name for name in presets.names() if name != "code") if alone else ()
+    if offered or not alone:
+        return tuple(offered)
+    return tuple(name for name in presets.names() if name != "code")
 
 
 def _name(agent: Agent) -> str:
@@ -109,7 +86,7 @@ def _name(agent: Agent) -> str:
 
 
 def tokens_from(file: str | None) -> dict[str, str]:
-    """Users by token, from a file or the environment; on the command line, other users could read them."""
+    """Read users by token, from a file or the environment; on the command line, other users could read them."""
     from treadle._safety.data import DataError, read_text
     from treadle._types.errors import ConfigError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treadle._cli.setup.options import add_journal_option
+from treadle._cli.setup.options import add_journal_option, add_temporal_options, flag
 
 
 def register(commands: Any) -> None:
@@ -13,15 +13,8 @@ def register(commands: Any) -> None:
         "submit", description="Submit a question to the workers of a Temporal server, and print the id of its run."
     )
     parser.add_argument("question", help="what to ask")
-    parser.add_argument(
-        "--temporal",
-        default="127.0.0.1:7233",
-        metavar="HOST:PORT",
-        help="the address of the Temporal server (127.0.0.1:7233)",
-    )
-    parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
-    parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
-    parser.add_argument("--wait", action="store_true", help="wait for the answer and print it")
+    add_temporal_options(parser)
+    flag(parser, "--wait", help="wait for the answer and print it")
     add_journal_option(parser)
 
 

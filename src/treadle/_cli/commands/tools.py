@@ -10,9 +10,8 @@ _APPROVAL = {"ask": "asks first", "deny": "denied", "allow": "runs without askin
 
 def register(commands: Any) -> None:
     parser = commands.add_parser("tools", description="List the built-in tools, which --tools NAME gives to an agent.")
-    parser.add_argument(
-        "tools", nargs="*", metavar="NAME", help="describe these tools as the model sees them (also module:name)"
-    )
+    line = "describe these tools as the model sees them (also module:name)"
+    parser.add_argument("tools", nargs="*", metavar="NAME", help=line)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,9 +24,8 @@ def run(args: argparse.Namespace) -> int:
         return _describe(args.tools)
     rows = [[name, "yes" if name in toolbox.DEFAULT_TOOLS else "", line] for name, line in sorted(BUILTINS.items())]
     print(table(("TOOL", "DEFAULT", "WHAT IT DOES"), rows))
-    print(
-        wrapped("\ntreadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name")
-    )
+    hint = "treadle tools NAME describes a tool; use your own with --tools module:name or --tools file.py:name"
+    print(wrapped(f"\n{hint}"))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treadle._cli.setup.options import add_agent_options, add_journal_option, count
+from treadle._cli.setup.options import add_agent_options, add_journal_option, add_temporal_options, count
 
 
 def register(commands: Any) -> None:
@@ -13,14 +13,7 @@ def register(commands: Any) -> None:
         "worker",
         description="Drive runs that were submitted to a Temporal server. All workers share one Postgres journal.",
     )
-    parser.add_argument(
-        "--temporal",
-        default="127.0.0.1:7233",
-        metavar="HOST:PORT",
-        help="the address of the Temporal server (127.0.0.1:7233)",
-    )
-    parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
-    parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
+    add_temporal_options(parser)
     parser.add_argument("--at-once", type=count, default=20, metavar="N", help="the most runs at the same time (20)")
     add_agent_options(parser)
     add_journal_option(parser)
@@ -28,15 +21,12 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
-    from treadle._cli.setup.launch import build_agent, launch_from, print_choice
+    from treadle._cli.setup.launch import unattended_agent
     from treadle._durable.temporal import Client, temporal_worker
     from treadle._journal import open_journal
-    from treadle._plugins.guards.approval import Approval
 
-    launch, choice = launch_from(args)
-    agent = build_agent(launch, journal=None, approval=Approval(), yes=args.yes, note=False)
+    agent = unattended_agent(args)
     agent.name = args.name
-    print_choice(choice, launch)
 
     async def serve() -> None:
         journal = open_journal(shared_journal(args.journal))
@@ -52,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def shared_journal(spec: str | None) -> str:
-    """The location of a journal that several machines can share, which must be a Postgres one."""
+    """Check that several machines can share the journal: it must be a Postgres one."""
     from treadle._types.errors import ConfigError
 
     if not spec or not spec.startswith(("postgres://", "postgresql://")):

@@ -49,7 +49,7 @@ class Conductor:
         self._run: Run | None = None
 
     def approval(self) -> Approval:
-        """The plug-in that asks the user, or pauses the run where there is no terminal to ask at."""
+        """Return the plug-in that asks the user, or pauses the run where there is no terminal to ask at."""
         return AskUser(self)
 
     async def drive(self, agent: Agent, run: Run, display: Display, *, say: str = "") -> RunResult:
@@ -111,7 +111,7 @@ class Conductor:
         self._display.typed(self._line.text, message=self._question is None or self._begun)
 
     def _on_end(self) -> None:
-        """The terminal is gone: nobody can decide any more, so what is asked stays open."""
+        """Leave what is asked open: the terminal is gone, and nobody can decide any more."""
         self.can_ask = False
         self._decide(Decided(None))
 
@@ -135,7 +135,7 @@ class Conductor:
     # ---- questions
 
     async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
-        """The user's decision about a call; None leaves it open. Questions are asked one after the other."""
+        """Return the user's decision about a call; None leaves it open. Questions are asked one after the other."""
         async with self._asking:
             if run.allowed_for_run(call):
                 return {"allow": True, "note": "allowed for this run"}

@@ -1,4 +1,4 @@
-"""What Ctrl-C (SIGINT) does in each part of the program.
+"""Handlers of Ctrl-C (SIGINT) for each part of the program.
 
 `KeyboardInterrupt` can be raised between any two instructions. Inside the code of the event loop that leaves the
 loop unusable, or loses the interrupt. So it is raised only where nothing is half done; elsewhere Ctrl-C asks the work

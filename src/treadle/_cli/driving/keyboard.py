@@ -1,4 +1,4 @@
-"""What is typed while a run works: the keys, and the line they make."""
+"""Reads keys while a run works, and joins them to lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
 
 
 def plain_keys(keys: str) -> str:
-    """Without cursor and function keys, and with one key for Enter."""
+    """Remove cursor and function keys, and use one key for Enter."""
     return _SEQUENCE.sub("", keys).replace("\r\n", "\n")
 
 
@@ -30,7 +30,7 @@ class LineBuffer:
         self.text = ""
 
     def feed(self, keys: str) -> list[str]:
-        """The lines that are complete now, without empty ones."""
+        """Return the lines that are complete now, without empty ones."""
         return [line for line in self.lines(keys) if line.strip()]
 
     def lines(self, keys: str) -> list[str]:
@@ -65,7 +65,7 @@ class Keyboard:
         self._keys: _UnixKeys | _WindowsKeys | None = keys(asyncio.get_running_loop(), on_keys, on_end, raw)
 
     def drain(self) -> str:
-        """What was typed until now and not passed on yet. With `raw` also a line that has only been begun."""
+        """Return what was typed until now and not passed on yet. With `raw` also a line that has only been begun."""
         return self._keys.drain() if self._keys is not None else ""
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ async def close(agent: Agent, journal: Journal | None) -> None:
 
 
 def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None = None) -> None:
-    """On stderr: why a run ended without an answer, and how to decide when it waits for approval.
+    """Print to stderr why a run ended without an answer, and how to decide when it waits for approval.
 
     `file` is the document the run needs again, where the run itself does not say so.
     """
@@ -69,7 +69,7 @@ def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None
 
 
 def _how_to_go_on(result: RunResult, run: str, document: str, journaled: bool) -> list[str]:
-    """The commands with which somebody decides about what waits, or gives the result of a call."""
+    """List the commands with which somebody decides about what waits, or gives the result of a call."""
     if not journaled:
         return ["it was not recorded (--journal none)"]
     external = [call for call in result.pending if call.external]

@@ -46,7 +46,7 @@ class Question:
         self._editing = False
 
     def read(self, line: str) -> Decided | AskAgain:
-        """What a line that was typed after the question says."""
+        """Read a line that was typed after the question."""
         text = line.strip()
         if self._editing:
             return self._edited(text)

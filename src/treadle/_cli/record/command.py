@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
-from treadle._cli.setup.options import add_journal_option, port
+from treadle._cli.setup.options import add_journal_option, flag, port, repeatable
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._record.upstreams import Routes
@@ -33,22 +34,14 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("program", nargs="*", metavar="COMMAND", help="the program and its arguments, after --")
     parser.add_argument("--listen", type=port, metavar="PORT", help="wait for programs on this port of 127.0.0.1")
-    parser.add_argument(
-        "--to",
-        action="append",
-        metavar="URL",
-        help="with --listen: where requests go; NAME=URL for several, each under /NAME",
-    )
-    parser.add_argument(
-        "--route",
-        action="append",
-        metavar="NAME=URL",
-        help="one more server, for a program that finds its address some other way: it is given under /NAME",
-    )
+    line = "with --listen: where requests go; NAME=URL for several, each under /NAME"
+    repeatable(parser, "--to", metavar="URL", help=line)
+    line = "one more server, for a program that finds its address some other way: it is given under /NAME"
+    repeatable(parser, "--route", metavar="NAME=URL", help=line)
     parser.add_argument("--name", default="", help="the agent under which the runs are listed (the program's name)")
     parser.add_argument("--save", metavar="FOLDER", help="write the exchanges as files for tests into this folder")
     add_journal_option(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="only say what could not be recorded")
+    flag(parser, "-q", "--quiet", help="only say what could not be recorded")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,14 +61,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _routes(args: argparse.Namespace) -> Routes:
     from treadle._record.upstreams import Routes, routes_from, upstream_at
-    from treadle._types.errors import ConfigError
 
     if bool(args.program) == (args.listen is not None):
         raise ConfigError("give a program after --, or --listen PORT with --to URL: treadle record -- python app.py")
     if args.program:
         if args.to:
             raise ConfigError("--to belongs to --listen; for a program give --route NAME=URL")
-        return routes_from(os.environ, _named(args.route or (), "--route"))
+        return routes_from(os.environ, _named(args.route, "--route"))
     if not args.to:
         raise ConfigError("--listen needs --to URL: requests go nowhere else")
     if len(args.to) == 1 and "=" not in args.to[0].partition("?")[0]:
@@ -83,16 +75,14 @@ def _routes(args: argparse.Namespace) -> Routes:
     return Routes({name: upstream_at(url, name) for name, url in _named(args.to, "--to").items()})
 
 
-def _named(pairs: Any, option: str) -> dict[str, str]:
-    from treadle._types.errors import ConfigError
-
-    found: dict[str, str] = {}
+def _named(pairs: list[str], option: str) -> dict[str, str]:
+    urls: dict[str, str] = {}
     for pair in pairs:
         name, equals, url = pair.partition("=")
         if not equals or not name.isalnum():
             raise ConfigError(f"{option} {pair}: write NAME=URL, the name in letters and digits")
-        found[name] = url
-    return found
+        urls[name] = url
+    return urls
 
 
 def _recording(args: argparse.Namespace) -> Recording:
@@ -101,15 +91,14 @@ def _recording(args: argparse.Namespace) -> Recording:
     from treadle._record.worker import Recording
 
     journal = journal_location(args)
-    if journal != "none":
-        journal = anchored(journal)  # the recorder works in another folder
+    # The recorder works in another folder.
+    anchored_journal = None if journal == "none" else anchored(journal)
     save = os.path.abspath(args.save) if args.save else ""
-    name = args.name or _name_of(args.program)
-    return Recording(name, None if journal == "none" else journal, save, args.quiet)
+    return Recording(args.name or _name_of(args.program), anchored_journal, save, args.quiet)
 
 
 def _name_of(program: list[str]) -> str:
-    """What the runs are listed under: the script, or the program."""
+    """Return the name under which the runs are listed: the script, or the program."""
     script = next((word for word in program[1:] if not word.startswith("-") and Path(word).suffix), "")
     return Path(script or (program[0] if program else "recorded")).name
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import add_journal_option, count
+from treadle._cli.setup.options import add_journal_option, count, flag
 
 if TYPE_CHECKING:
     from treadle._journal import Journal
@@ -21,10 +21,9 @@ def register(commands: Any) -> None:
     parser.add_argument("--tag", default="recorded", metavar="TAG", help="which runs (recorded); '' for all")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this program")
     parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
-    parser.add_argument(
-        "-o", "--output", default="-", metavar="FILE", help="a file; a page if it ends in .html, else markdown"
-    )
-    parser.add_argument("--html", action="store_true", help="as a page")
+    line = "a file; a page if it ends in .html, else markdown"
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help=line)
+    flag(parser, "--html", help="as a page")
     add_journal_option(parser)
 
 

@@ -1,4 +1,4 @@
-"""`runs note`, `tag`, `rate` and `rename`: what people note about a run, kept in the journal."""
+"""`runs note`, `tag`, `rate` and `rename`: notes of people about a run, stored in the journal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ async def set_note(args: argparse.Namespace, journal: Journal) -> int:
 async def set_tags(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
     before = (await journal.info(run_id)).tags
-    kept = [tag for tag in before if tag not in args.tags]
-    return _show(await journal.annotate(run_id, tags=kept if args.remove else [*kept, *args.tags]))
+    others = [tag for tag in before if tag not in args.tags]
+    return _show(await journal.annotate(run_id, tags=others if args.remove else [*others, *args.tags]))
 
 
 async def rate(args: argparse.Namespace, journal: Journal) -> int:
@@ -27,7 +27,7 @@ async def rate(args: argparse.Namespace, journal: Journal) -> int:
 
 
 async def rename(args: argparse.Namespace, journal: Journal) -> int:
-    """A conversation has the title of its first run."""
+    """Set the title of a conversation, which is that of its first run."""
     info = await journal.info(await find_run(journal, args.run))
     runs = await journal.list(conversation=info.conversation, parent="", limit=100_000) if info.conversation else []
     first = runs[-1].run_id if runs else info.run_id

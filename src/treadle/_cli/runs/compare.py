@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-
-import msgspec
 
 from treadle._cli.display.table import table
-from treadle._cli.display.text import clean, one_line, plural, wrapped
+from treadle._cli.display.text import clean, one_line, plain_json, plural, wrapped
 from treadle._cli.runs.lookup import find_run
 from treadle._flows.compare import ComparedStep, RunComparison, StepPair, compare
 from treadle._journal import Journal
@@ -21,11 +18,10 @@ async def compare_runs(args: argparse.Namespace, journal: Journal) -> int:
     first, second = [await find_run(journal, typed) for typed in (args.first, args.second)]
     compared = await compare(journal, first, second)
     if args.json:
-        sys.stdout.write(msgspec.json.encode(compared).decode() + "\n")
+        print(plain_json(compared))
         return 0
-    print(
-        wrapped(f"run {first[:8]} and run {second[:8]}: {plural(compared.common, 'record')} in common at the beginning")
-    )
+    common = plural(compared.common, "record")
+    print(wrapped(f"run {first[:8]} and run {second[:8]}: {common} in common at the beginning"))
     _print_facts(compared, everything=args.all)
     _print_steps(compared, everything=args.all)
     return 0

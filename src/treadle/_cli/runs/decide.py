@@ -23,11 +23,8 @@ from treadle._types.state import fold
 
 
 async def decide(args: argparse.Namespace, journal: Journal) -> int:
-    """The decision is in the run's inbox before the run is resumed: it is not lost if that cannot be done here."""
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
-    if records[0].parent:
-        raise ConfigError(f"{run_id} is the run of a sub-agent: decide about its parent {records[0].parent} instead")
+    """Put the decision into the run's inbox before the run is resumed: it is not lost if that cannot be done here."""
+    run_id, records = await _load(args, journal, "decide about")
     state = fold(records)
     waiting = [call for call in waiting_calls(state) if not (args.allow and call.external)]
     answer: Answer = {"allow": args.allow, "always": args.always, "note": args.note, "args": _arguments(args.args)}
@@ -42,23 +39,28 @@ async def decide(args: argparse.Namespace, journal: Journal) -> int:
 
 
 async def answer(args: argparse.Namespace, journal: Journal) -> int:
-    """The result of a call that is not executed here: in the run's inbox before the run is resumed."""
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
-    if records[0].parent:
-        raise ConfigError(f"{run_id} is the run of a sub-agent: answer in its parent {records[0].parent} instead")
+    """Put the result of a call that is not executed here into the run's inbox before the run is resumed."""
+    run_id, records = await _load(args, journal, "answer in")
     state = fold(records)
     waiting = [call for call in waiting_calls(state) if call.external]
     args.all, args.calls = False, [args.call] if args.call else []
     [call_id] = _chosen(args, waiting, "a result")
-    given: Any = (
-        ToolError(args.error) if args.error is not None else sys.stdin.read() if args.result == "-" else args.result
-    )
-    if given is None:
+    result: Any = sys.stdin.read() if args.result == "-" and args.error is None else args.result
+    if args.error is not None:
+        result = ToolError(args.error)
+    if result is None:
         raise ConfigError("say what came of the call: --result TEXT ('-' reads stdin), or --error TEXT")
-    for said in await leave_results(journal, run_id, state, {call_id: given}):
-        _say(f"{said.tool} {'failed' if said.error else 'has its result'}")
+    for done in await leave_results(journal, run_id, state, {call_id: result}):
+        _say(f"{done.tool} {'failed' if done.error else 'has its result'}")
     return await _continue(args, journal, run_id, records)
+
+
+async def _load(args: argparse.Namespace, journal: Journal, verb: str) -> tuple[str, list[Record]]:
+    run_id = await find_run(journal, args.run)
+    records = await journal.load(run_id)
+    if records[0].parent:
+        raise ConfigError(f"{run_id} is the run of a sub-agent: {verb} its parent {records[0].parent} instead")
+    return run_id, records
 
 
 async def _continue(args: argparse.Namespace, journal: Journal, run_id: str, records: Sequence[Record]) -> int:
@@ -69,7 +71,10 @@ async def _continue(args: argparse.Namespace, journal: Journal, run_id: str, rec
     elif args.leave or not (args.file or args.model or args.tools or launch_of(records)):
         _say(f"it goes on when it is resumed: treadle runs resume {run_id[:8]}, or where it was started")
     else:
-        return await _go_on(args, journal, run_id)
+        try:
+            return await resume(args, journal, run_id)
+        except RunBusyError:
+            _say("another process drives the run: it reads the decision when the run pauses again")
     return 0
 
 
@@ -91,14 +96,6 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f'--args must be a JSON object, such as \'{{"path": "a.txt"}}\': {error}') from None
-
-
-async def _go_on(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
-    try:
-        return await resume(args, journal, run_id)
-    except RunBusyError:
-        _say("another process drives the run: it reads the decision when the run pauses again")
-        return 0
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Find the run that a user names."""
+"""Finds the run that a user names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LATEST = 1000
 
 
 async def find_run(journal: Journal, typed: str) -> str:
-    """The id that `typed` stands for: a complete id, its unique first characters, or `last`."""
+    """Return the id that `typed` stands for: a complete id, its unique first characters, or `last`."""
     if typed == "last":
         # A fork begins with its original's records, and so at its time: what counts is when something happened last.
         newest = await journal.list(limit=_LATEST, parent="")
@@ -44,6 +44,6 @@ def name_of(info: RunInfo) -> str:
 
 
 def notes_of(info: RunInfo) -> dict[str, str]:
-    """What people noted about a run, by name; what nobody has said is left out."""
+    """Return the notes of people about a run, by name, without empty ones."""
     noted = {"title": info.title, "rated": info.thumb, "tags": ", ".join(info.tags), "note": info.note}
     return {name: text for name, text in noted.items() if text}

@@ -32,16 +32,16 @@ async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
 
 
 def _write(path: str, data: bytes) -> None:
-    """For nobody else: the log may be private."""
+    """Write a file that only its owner can read: the log may be private."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
-    """A line for each sentence: supported (+) or not (!), and by which records."""
+    """Print a line for each sentence: supported (+) or not (!), and by which records."""
     for claim in claims:
         records = sorted({(ground.run, ground.seq) for ground in claim.grounds})
         numbers = [f"{n.text} = {n.worked_out}" for n in claim.numbers if n.worked_out]
         notes = [f"record {', '.join(str(seq) for _, seq in records)}" if records and not claim.why else "", claim.why]
-        said = "; ".join(part for part in (*notes, *numbers) if part)
-        print(f"{_MARKS[claim.status]} {one_line(claim.text, 100)}" + (f"   ({one_line(said, 120)})" if said else ""))
+        grounds = one_line("; ".join(part for part in (*notes, *numbers) if part), 120)
+        print(f"{_MARKS[claim.status]} {one_line(claim.text, 100)}" + (f"   ({grounds})" if grounds else ""))

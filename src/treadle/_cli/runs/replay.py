@@ -17,7 +17,7 @@ from treadle._types.events import Record
 from treadle._types.state import fold
 
 MAX_PAUSE = 2.0
-"""The most seconds between two records when a run is played again."""
+"""The longest pause between two records when a run is played again, in seconds."""
 
 
 async def replay_run(args: argparse.Namespace, journal: Journal) -> int:

@@ -13,7 +13,6 @@ import msgspec
 from treadle._cli.display.factory import open_display
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
-from treadle._cli.given.for_launch import skills_from
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import (
@@ -26,6 +25,7 @@ from treadle._cli.setup.launch import (
     settings_from,
 )
 from treadle._cli.setup.user_config import UserConfig
+from treadle._cli.workspace.launch_inputs import skills_from
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.experiment import is_search
 from treadle._flows.replay import fork
@@ -42,8 +42,7 @@ _YES: Answer = {"allow": True, "by": "--yes"}
 
 
 async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    return await resume(args, journal, run_id)
+    return await resume(args, journal, await find_run(journal, args.run))
 
 
 async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
@@ -74,11 +73,10 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     return exit_codes.code_of(result)
 
 
-def _stubs(records: Sequence[Record], known: Iterable[str]) -> list[Tool]:
-    """The tools of the run that are not here: their results are given by whoever can."""
+def _stubs(records: Sequence[Record], available: Iterable[str]) -> list[Tool]:
+    """Declare the tools of the run that are not here as external: a person supplies their results."""
     state = fold(records)
-    brought = state.started.client_tools if state.started is not None else ()  # those come with the run
-    names = {*known, *brought}
+    names = {*available, *(state.started.client_tools if state.started is not None else ())}  # those come with the run
     return [
         external_tool(schema.name, schema.description, schema.parameters)
         for schema in state.tools
@@ -87,7 +85,7 @@ def _stubs(records: Sequence[Record], known: Iterable[str]) -> list[Tool]:
 
 
 async def _replies(journal: Journal, run_id: str) -> int:
-    """How many replies the run and those inside it have had."""
+    """Count the replies of the run and of those inside it."""
     records = await journal.load(run_id)
     inside = await journal.list(parent=run_id, limit=1000)
     here = sum(isinstance(record.event, (ThinkDone, ThinkFailed)) for record in records)
@@ -95,7 +93,7 @@ async def _replies(journal: Journal, run_id: str) -> int:
 
 
 def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
-    """How to build the run's agent again: as it was started, changed by the options given now."""
+    """Describe how to build the run's agent again: as it was started, changed by the options."""
     launch = launch_of(records)
     if launch is None:
         return _launch_from_options(args, records)
@@ -117,7 +115,7 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
 
 
 def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
-    """For a run that was not started by this user here: only the default tools are found by name."""
+    """Describe the agent of a run that was not started by this user here; only default tools are found by name."""
     started = records[0].event
     tools = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
     steps = any(isinstance(record.event, StepStarted) for record in records)
@@ -134,7 +132,7 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
 
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
-    """What the options say about the calls that wait; a later one counts more than an earlier one."""
+    """Read the decisions of the options about the calls that wait; a later one counts more than an earlier one."""
     calls = waiting_calls(fold(records))
     undecided = [call.id for call in calls if not call.external]
     answers: dict[str, Answer] = dict.fromkeys(undecided, _YES) if args.yes else {}
@@ -157,7 +155,7 @@ async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
 
 
 async def fork_of(journal: Journal, run_id: str, at: int) -> str:
-    """A copy of the run up to step `at`, with a launch note of its own, since a signature is valid for one run only."""
+    """Copy the run up to step `at`, with a launch note of its own, since a signature is valid for one run only."""
     new_id = await fork(journal, run_id, at)
     launch = launch_of(await journal.load(run_id))
     if launch is not None:

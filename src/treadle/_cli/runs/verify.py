@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treadle._cli.display.text import clean, plain_json
+from treadle._cli.setup.options import flag
+
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
@@ -14,17 +17,14 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
     parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")
-    parser.add_argument("--strict", action="store_true", help="an unsupported sentence is an error, too")
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    flag(parser, "--strict", help="an unsupported sentence is an error, too")
+    flag(parser, "--json", help="print the verdict as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
-    import msgspec
-
-    from treadle._cli.display.text import clean
     from treadle._cli.runs.proof import print_claims
     from treadle._flows.proofs.proof import MAX_BYTES, summary, verify_proof
 
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     verdict = verify_proof(data, head=args.head.strip().lower())
     failed = not verdict.intact or bool(args.strict and verdict.unsupported)
     if args.json:
-        print(msgspec.json.encode(verdict).decode())
+        print(plain_json(verdict))
         return int(failed)
     for problem in verdict.problems:
         print(clean(f"NOT INTACT: {problem}"))

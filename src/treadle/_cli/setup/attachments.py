@@ -1,4 +1,4 @@
-"""What goes with a question: files that are named, and what is piped into the program."""
+"""Attachments of a question: files that are named, and what is piped into the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIPE = "standard input"
 
 
 def question_of(question: str | None, files: Iterable[str] = (), *, quiet: bool = False) -> Content:
-    """The question with what goes with it. `-`, or no question at all, means that the pipe has the question."""
+    """Join the question with what goes with it. `-`, or no question at all, means that the pipe has the question."""
     parts = [part_of_file(name) for name in files]
     if question in (None, "-"):
         if question is None and not piped():
@@ -30,7 +30,7 @@ def question_of(question: str | None, files: Iterable[str] = (), *, quiet: bool 
 
 
 def with_parts(question: str, parts: Iterable[Part]) -> Content:
-    """One text where everything is text, so that every model and every list of runs can read it."""
+    """Join everything to one text where it is text, so that every model and every list of runs can read it."""
     parts = [*parts]
     texts = [question, *(part.text for part in parts if isinstance(part, TextPart))]
     others = [part for part in parts if not isinstance(part, TextPart)]
@@ -39,7 +39,7 @@ def with_parts(question: str, parts: Iterable[Part]) -> Content:
 
 
 def piped() -> bool:
-    """Whether something is piped into the program or redirected from a file."""
+    """Return whether something is piped into the program or redirected from a file."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):  # closed, or replaced by something that is no file
@@ -53,7 +53,7 @@ def _read_pipe(quiet: bool) -> bytes:
 
 
 def part_of_file(name: str) -> Part:
-    """A file, or an address (`https://...`), which the provider fetches."""
+    """Read a file, or an address (`https://...`), which the provider fetches."""
     if Path(name).expanduser().is_dir():
         fix = f"name a file in it, or let the model read there with -t files,folder={name}"
         raise ConfigError(f"{name} is a folder: {fix}")
@@ -65,7 +65,7 @@ def part_of(data: bytes, name: str) -> Part:
 
 
 def _readable(part: ImagePart | AudioPart | FilePart) -> Part:
-    """What is text is put into the question as text, under its name: every model can read that."""
+    """Turn a text file into text under its name, which every model can read."""
     if not isinstance(part, FilePart) or not part.data or part.mime == "application/pdf":
         return part
     data = content_of(part)

@@ -33,7 +33,7 @@ def code_of(result: RunResult) -> int:
 
 
 def code_for(error: Exception) -> int:
-    """The exit code for an error that ended a command."""
+    """Return the exit code for an error that ended a command."""
     from treadle._types.errors import ConfigError, LimitError, RunNotFoundError
 
     if isinstance(error, LimitError):

@@ -21,10 +21,16 @@ from msgspec import Struct
 
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import wrapped
-from treadle._cli.given.for_launch import given_line, instructions_from, skill_plugins, skills_from, still_trusted
-from treadle._cli.given.instructions import instructions_text
 from treadle._cli.setup import toolbox
 from treadle._cli.setup.user_config import UserConfig, read_user_config
+from treadle._cli.workspace.instructions import instructions_text
+from treadle._cli.workspace.launch_inputs import (
+    inputs_line,
+    instructions_from,
+    skill_plugins,
+    skills_from,
+    still_trusted,
+)
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
@@ -67,7 +73,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 
 def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
-    """The launch that options and user config describe. The choice is None when a document names the model."""
+    """Read the launch that options and user config describe. The choice is None when a document names the model."""
     user = read_user_config()
     file = str(Path(args.file).expanduser().resolve()) if args.file else ""
     if file and args.preset:
@@ -95,16 +101,15 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
 
 
 def _absolute(spec: str) -> str:
-    """With an absolute path, so that a script is found from another folder too."""
+    """Make the path of a script absolute, so that it is found from another folder too."""
     kind, _, path = spec.partition(":")
     return f"{kind}:{Path(path).expanduser().resolve()}" if kind == "scripted" else spec
 
 
 def settings_from(args: argparse.Namespace, user: UserConfig) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    for pair in [f"{name}={msgspec.json.encode(value).decode()}" for name, value in user.settings.items()] + (
-        args.set or []
-    ):
+    defaults = [f"{name}={msgspec.json.encode(value).decode()}" for name, value in user.settings.items()]
+    for pair in [*defaults, *(args.set or ())]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"--set {pair}: write name=value, such as --set temperature=0.2")
@@ -126,9 +131,9 @@ def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
 
 
 def journal_location(args: argparse.Namespace) -> str:
-    """Where runs are recorded, as `open_journal` reads it: empty for the user's own journal, `none` for nowhere.
+    """Return where runs are recorded, as `open_journal` reads it: empty for the user's own journal, `none` for nowhere.
 
-    Nobody asked for the user's own journal: where it cannot be written, work goes on without it, and that is said.
+    Nobody asked for the user's own journal: where it cannot be written, work goes on without it, after a notice.
     """
     location: str = args.journal or read_user_config().journal
     if location or not (problem := _problem_with_state()):
@@ -159,7 +164,7 @@ def journal_from(args: argparse.Namespace) -> Journal | None:
 
 
 def existing_journal(args: argparse.Namespace) -> Journal:
-    """For commands about recorded runs, which are nothing without a journal."""
+    """Open the journal for commands about recorded runs, which need one."""
     location: str = args.journal or read_user_config().journal
     if location == "none":
         raise ConfigError("there are no recorded runs without a journal: omit --journal none, or give a file")
@@ -179,7 +184,7 @@ def build_agent(
     note: bool = True,
     model: Model | None = None,
 ) -> Agent:
-    """The agent a launch describes.
+    """Build the agent that a launch describes.
 
     `skip` is the number of replies of a scripted model that were used before; `model` is one that is open already.
     """
@@ -218,17 +223,26 @@ def build_agent(
         _check_names(agent, launch.ask)
         agent.settings = agent.settings.with_changes({"ask": (*agent.settings.ask, *launch.ask)})
     agent.journal = journal
-    if "provenance" not in launch.settings and agent.settings.provenance == "off":
-        agent.settings = agent.settings.with_changes({"provenance": "ask"})  # here is somebody to ask
-    if "probe" not in launch.settings:
-        agent.settings = agent.settings.with_changes({"probe": True})
-    if streaming and "stream_thoughts" not in launch.settings:
-        agent.settings = agent.settings.with_changes({"stream_thoughts": True})
+    defaults: dict[str, Any] = {"probe": True}
+    if agent.settings.provenance == "off":
+        defaults["provenance"] = "ask"  # here is somebody to ask
+    if streaming:
+        defaults["stream_thoughts"] = True
+    changes = {name: value for name, value in defaults.items() if name not in launch.settings}
+    agent.settings = agent.settings.with_changes(changes)
+    return agent
+
+
+def unattended_agent(args: argparse.Namespace, journal: Journal | None = None, *, quiet: bool = False) -> Agent:
+    """Build the agent of the options for a command that asks nobody at this terminal, and print its model."""
+    launch, choice = launch_from(args)
+    agent = build_agent(launch, journal=journal, approval=Approval(), yes=args.yes, note=journal is not None)
+    print_choice(choice, launch, quiet=quiet)
     return agent
 
 
 def _allow_mentions(agent: Agent) -> None:
-    """A question may name resources of MCP servers: whoever asks here owns what the servers can read."""
+    """Let a question name resources of MCP servers: whoever asks here owns what the servers can read."""
     from treadle._plugins.mcp import McpTools
 
     for plugin in agent.plugins:
@@ -237,7 +251,7 @@ def _allow_mentions(agent: Agent) -> None:
 
 
 def _from_file(launch: Launch, model: Model | None) -> Agent:
-    """The agent a document describes, with the model, tools and settings of the command line instead of its own."""
+    """Load the agent of a document, with the model, tools and settings of the command line instead of its own."""
     from treadle._config import load_agent
     from treadle._config.graph import GraphAgent
 
@@ -256,15 +270,15 @@ def _from_file(launch: Launch, model: Model | None) -> Agent:
 
 
 async def _say_yes(call: ToolCall) -> Answer:
-    """Who answers with --yes. The gate asks about the calls of all agents inside this one, too."""
+    """Allow every call, for --yes. The gate asks about the calls of all agents inside this one, too."""
     return {"allow": True, "by": "--yes"}
 
 
 def _check_names(agent: Agent, ask: Sequence[str]) -> None:
-    """A misspelt name would protect nothing. What a plug-in brings during the run (MCP) cannot be known here."""
-    known = {*agent.toolkit.names, *(tool.name for plugin in agent.plugins for tool in getattr(plugin, "tools", ()))}
+    """Check the names of --ask: a misspelt one would protect nothing. Tools of MCP servers come later, with the run."""
+    names = {*agent.toolkit.names, *(tool.name for plugin in agent.plugins for tool in getattr(plugin, "tools", ()))}
     if not any(getattr(plugin, "brings_tools", False) for plugin in agent.plugins):
-        agent.toolkit.filtered(name for name in ask if name != "all" and name not in known)
+        agent.toolkit.filtered(name for name in ask if name != "all" and name not in names)
 
 
 # ---- in the run's log
@@ -288,7 +302,7 @@ def launch_note(run_id: str, launch: Launch) -> Noted:
 
 
 def launch_of(records: Sequence[Record]) -> Launch | None:
-    """How this user started the run here; None when the log has no note with a valid signature."""
+    """Return how this user started the run here; None when the log has no note with a valid signature."""
     notes = [r.event.data for r in records if isinstance(r.event, Noted) and r.event.component == COMPONENT]
     for note in reversed(notes):
         try:
@@ -322,9 +336,9 @@ def _key() -> bytes:
     return path.read_bytes()
 
 
-def _first_time(said: str) -> bool:
-    """Whether a hint has not been given to this user yet; where that cannot be kept it is not given at all."""
-    mark = state_folder() / "said" / said
+def _first_time(hint: str) -> bool:
+    """Return whether this user has not seen a hint yet; where that cannot be stored, it is not shown at all."""
+    mark = state_folder() / "said" / hint
     try:
         if mark.exists():
             return False
@@ -336,10 +350,10 @@ def _first_time(said: str) -> bool:
 
 
 def print_choice(choice: Choice | None, launch: Launch | None = None, *, quiet: bool = False) -> None:
-    """The model and why it is the one; with a launch also what the agent was given by its folder and its user."""
+    """Print the model and why it is the one; with a launch also the instructions and skills of the agent."""
     lines = [f"model: {choice.spec} ({choice.reason})"] if choice is not None else []
-    if launch is not None and (given := given_line(launch.instructions, launch.skills)):
-        lines.append(given)
+    if launch is not None and (line := inputs_line(launch.instructions, launch.skills)):
+        lines.append(line)
     if quiet or not lines:
         return
     if choice is not None and choice.spec.startswith("local:"):

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from treadle._cli.setup.options import port
+from treadle._cli.setup.options import flag, port
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,16 +23,11 @@ def register(actions: Any) -> None:
     )
     _add_server(login)
     login.add_argument("--scope", default="", help="the rights to ask for, instead of those the server names")
-    login.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    flag(login, "--no-browser", help="only print the address to open")
     login.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 that the login comes back to (any)")
-    logout = actions.add_parser("logout", help="forget a login", description="Forget the tokens of a server.")
-    _add_server(logout)
-    show = actions.add_parser(
-        "show",
-        help="what a server offers",
-        description="The tools of a server, and its resources and prompts as they are named in a question.",
-    )
-    _add_server(show)
+    _add_server(actions.add_parser("logout", help="forget a login", description="Forget the tokens of a server."))
+    line = "The tools of a server, and its resources and prompts as they are named in a question."
+    _add_server(actions.add_parser("show", help="what a server offers", description=line))
     actions.add_parser("list", help="list the logins", description="List the servers you are logged in at.")
 
 
@@ -70,10 +65,8 @@ def _login(server: McpServer, args: argparse.Namespace) -> int:
             # Not awaited: a browser in the terminal ends only after the login has come back here.
             opening.append(asyncio.ensure_future(asyncio.to_thread(webbrowser.open, address)))
 
-    if not run_async(server.log_in(show, scope=args.scope, port=args.port)):
-        print(f"{args.server} asked for no login")
-        return 0
-    print(f"logged in at {args.server}")
+    logged_in = run_async(server.log_in(show, scope=args.scope, port=args.port))
+    print(f"logged in at {args.server}" if logged_in else f"{args.server} asked for no login")
     return 0
 
 
@@ -87,12 +80,11 @@ def _find(args: argparse.Namespace) -> McpServer:
         servers = read_document(args.file).mcp_servers
         if args.server not in servers:
             raise ConfigError(f"{args.file} has no MCP server {args.server!r}; it has: {', '.join(servers) or 'none'}")
-        server = McpTools.from_settings(args.server, servers[args.server]).connection
-    elif (address := urlsplit(str(args.server))).scheme in ("http", "https"):
-        server = McpServer(address.hostname or "server", url=args.server)
-    else:
+        return McpTools.from_settings(args.server, servers[args.server]).connection
+    address = urlsplit(str(args.server))
+    if address.scheme not in ("http", "https"):
         raise ConfigError(f"{args.server!r} is no address; give the document that names it: -f FILE")
-    return server
+    return McpServer(address.hostname or "server", url=args.server)
 
 
 def _show(server: McpServer) -> int:
@@ -101,15 +93,14 @@ def _show(server: McpServer) -> int:
 
     async def listed() -> list[tuple[str, str]]:
         try:
-            lines = [(f"tool {it.name}", it.description or "") for it in await server.listed()]
-            for it in await server.resources():
-                address = getattr(it, "uri", None) or getattr(it, "uri_template", "")
-                lines.append((f"@{server.name}:{address}", it.description or it.name))
-            for it in await server.prompts():
-                arguments = "&".join(f"{argument.name}=..." for argument in it.arguments or ())
-                lines.append(
-                    (f"@{server.name}:prompt:{it.name}{'?' if arguments else ''}{arguments}", it.description or "")
-                )
+            lines = [(f"tool {tool.name}", tool.description or "") for tool in await server.listed()]
+            for resource in await server.resources():
+                address = getattr(resource, "uri", None) or getattr(resource, "uri_template", "")
+                lines.append((f"@{server.name}:{address}", resource.description or resource.name))
+            for prompt in await server.prompts():
+                arguments = "&".join(f"{argument.name}=..." for argument in prompt.arguments or ())
+                name = f"{prompt.name}?{arguments}" if arguments else prompt.name
+                lines.append((f"@{server.name}:prompt:{name}", prompt.description or ""))
             return lines
         finally:
             await server.close()
@@ -124,11 +115,11 @@ def _list() -> int:
 
     from treadle._tools.mcp.auth.store import logins
 
-    found = list(logins())
-    for login in found:
+    entries = list(logins())
+    for login in entries:
         expired = login.expires_at is not None and login.expires_at < time.time()
         state = "expired, will be refreshed" if expired and "refresh_token" in login.tokens else "expired"
         print(f"{login.server}  {state if expired else 'logged in'}  {login.tokens.get('scope') or ''}".rstrip())
-    if not found:
+    if not entries:
         print("no logins")
     return 0

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research")
 """A copy: importing `treadle._flows.presets` for the names would import the engine."""
 
 
+Options = argparse.ArgumentParser | argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
+
+
+def flag(parser: Options, *names: str, help: str) -> None:
+    """Add an option without a value."""
+    parser.add_argument(*names, action="store_true", help=help)
+
+
+def repeatable(parser: Options, *names: str, metavar: str, help: str) -> None:
+    """Add an option that may be given several times; its value is a list."""
+    parser.add_argument(*names, action="append", default=[], metavar=metavar, help=help)
+
+
 def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) -> None:
-    """With `attach`, files for the question can be named, too."""
+    """Add the options that describe an agent; with `attach`, also those that name files for the question."""
     agent = parser.add_argument_group("agent")
     agent.add_argument(
         "-m",
@@ -18,64 +32,45 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
         help="such as openai:gpt-5-mini, ollama:llama3.2, ollama (its first one), http://host:8080/v1, "
         "http://host:8080/v1#name, local:qwen2.5-coder-1.5b, or scripted:FILE",
     )
-    agent.add_argument(
+    repeatable(
+        agent,
         "-t",
         "--tools",
-        action="append",
         metavar="NAME",
         help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
     )
-    agent.add_argument(
+    repeatable(
+        agent,
         "--skills",
-        action="append",
         metavar="PATH",
         help="the folder of a skill that you have accepted; may be repeated; 'none' for no skills "
         "(default: your own and those of this folder)",
     )
-    agent.add_argument(
+    repeatable(
+        agent,
         "--instructions",
-        action="append",
         metavar="FILE",
         help="a file for the system prompt; may be repeated; 'none' for none "
         "(default: AGENTS.md, your own and those of folders you trust)",
     )
     agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
     if attach:
-        agent.add_argument(
-            "-f",
-            "--file",
-            dest="files",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="FILE",
-            help="a JSON or YAML document that describes the agent; any other file goes with the question",
-        )
-        agent.add_argument(
-            "--attach",
-            nargs="+",
-            action="extend",
-            default=[],
-            metavar="FILE",
-            help="files that go with the question: text of any kind (also JSON and YAML), images, PDF, sound",
-        )
+        files: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
+        line = "a JSON or YAML document that describes the agent; any other file goes with the question"
+        agent.add_argument("-f", "--file", dest="files", **files, help=line)
+        line = "files that go with the question: text of any kind (also JSON and YAML), images, PDF, sound"
+        agent.add_argument("--attach", **files, help=line)
     else:
         agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")
     agent.add_argument("--system", metavar="TEXT", help="the system prompt")
-    agent.add_argument("--plan", action="store_true", help="make a plan first and update it while working")
+    flag(agent, "--plan", help="make a plan first and update it while working")
     limits = parser.add_argument_group("limits and settings")
     limits.add_argument("--max-cost", type=positive, metavar="DOLLARS", help="stop before more than this is spent")
     limits.add_argument("--max-iterations", type=count, metavar="N", help="stop after N steps")
-    limits.add_argument(
-        "--set",
-        action="append",
-        metavar="NAME=VALUE",
-        help="any setting, such as temperature=0.2 or budget.tokens=20000",
-    )
-    limits.add_argument(
-        "--ask", action="append", metavar="TOOL", help="ask before this tool runs ('all' for every tool)"
-    )
-    limits.add_argument("-y", "--yes", action="store_true", help="approve every tool that would ask")
+    line = "any setting, such as temperature=0.2 or budget.tokens=20000"
+    repeatable(limits, "--set", metavar="NAME=VALUE", help=line)
+    repeatable(limits, "--ask", metavar="TOOL", help="ask before this tool runs ('all' for every tool)")
+    flag(limits, "-y", "--yes", help="approve every tool that would ask")
 
 
 def add_journal_option(parser: argparse.ArgumentParser) -> None:
@@ -86,13 +81,20 @@ def add_journal_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_temporal_options(parser: argparse.ArgumentParser) -> None:
+    line = "the address of the Temporal server (127.0.0.1:7233)"
+    parser.add_argument("--temporal", default="127.0.0.1:7233", metavar="HOST:PORT", help=line)
+    parser.add_argument("--queue", default="treadle", help="the task queue (treadle)")
+    parser.add_argument("--name", default="agent", help="the name of the agent (agent)")
+
+
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print every record as one line of JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
+    flag(parser, "--json", help="print every record as one line of JSON")
+    flag(parser, "-q", "--quiet", help="print the answer only")
 
 
 def positive(text: str) -> float:
-    """An option of seconds or dollars."""
+    """Read an option of seconds or dollars."""
     try:
         value = float(text)
     except ValueError:
@@ -107,12 +109,12 @@ def not_negative(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """An option of at least 1."""
+    """Read a whole number of at least 1."""
     return _whole(text, 1)
 
 
 def amount(text: str) -> int:
-    """An option of at least 0."""
+    """Read a whole number of at least 0."""
     return _whole(text, 0)
 
 

@@ -26,7 +26,7 @@ STUBS = "stubs"
 
 
 def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool = True) -> list[Any]:
-    """The tools that `specs` name. `name,key=value` gives a built-in its parameters; commas separate several tools.
+    """Find the tools that `specs` name. `name,key=value` gives a built-in its parameters; commas separate tools.
 
     A function that makes tools is called, unless the caller wants to do that itself, once for each run.
     """
@@ -66,7 +66,7 @@ def _parse(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def value_of(text: str) -> Any:
-    """JSON where it is JSON (`3`, `true`, `[1, 2]`), else the text itself."""
+    """Decode JSON where it is JSON (`3`, `true`, `[1, 2]`), else the text itself."""
     try:
         return decode_json(text)
     except DataError:
@@ -113,7 +113,7 @@ def _import(location: str, folder: str) -> ModuleType:
 
 @contextmanager
 def _own_failures(location: str) -> Generator[None]:
-    """What goes wrong while the user's own file is imported is told as such: what, and in which line of which file."""
+    """Report an error of the user's own file while it is imported: what, and in which line of which file."""
     try:
         yield
     except TreadleError:
@@ -133,7 +133,7 @@ def _own_failures(location: str) -> Generator[None]:
 
 
 def _place(error: BaseException, location: str) -> str:
-    """The line that failed: the last one that is not of the import system itself."""
+    """Return the line that failed: the last one that is not of the import system itself."""
     frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     if not frames or frames[-1].filename == __file__:
         return location

@@ -43,7 +43,7 @@ def user_config_path() -> Path:
 
 
 def read_user_config() -> UserConfig:
-    """The contents of the file; the defaults when there is none."""
+    """Read the file; the defaults when there is none."""
     path = user_config_path()
     try:
         text = read_text(path)

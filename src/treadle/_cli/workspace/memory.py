@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.setup.options import count
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean
+from treadle._cli.setup.options import count, flag
+from treadle._cli.workspace.consent import can_ask, confirm
+from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle._plugins.memory.store import Memo, MemoryStore
@@ -30,7 +34,7 @@ def register(commands: Any) -> None:
     forget = actions.add_parser("forget", help="remove memories for good")
     forget.add_argument("ids", nargs="*", type=count, metavar="NUMBER", help="which, by their numbers in the list")
     forget.add_argument("--user", help="everything about this user")
-    forget.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    flag(forget, "-y", "--yes", help="do not ask")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,10 +48,8 @@ def act(args: argparse.Namespace, store: MemoryStore) -> int:
     return actions[args.action](args, store)
 
 
-def words_of_chat(rest: str) -> argparse.Namespace:
-    """What stands after `/memory` in a chat, as the options of the command."""
-    from treadle._types.errors import ConfigError
-
+def chat_arguments(rest: str) -> argparse.Namespace:
+    """Read what follows `/memory` in a chat, as the options of the command."""
     action, _, more = rest.partition(" ")
     numbers = more.split()
     match action:
@@ -68,13 +70,14 @@ def _number(text: str) -> bool:
 
 
 def _list(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.table import table
-
     users = store.users()
     wanted = [user for user in users if args.user in (None, user)]
     memos = [memo for user in wanted for memo in store.all(user, args.n)]
     rows = [[str(memo.id), memo.user, _day(memo), memo.run[:8], memo.summary] for memo in memos]
-    print(table(("NUMBER", "ABOUT", "SINCE", "FROM RUN", "WHAT IS REMEMBERED"), rows) if rows else _nothing(args.user))
+    if rows:
+        print(table(("NUMBER", "ABOUT", "SINCE", "FROM RUN", "WHAT IS REMEMBERED"), rows))
+    else:
+        print("nothing is remembered" + (f" about {clean(args.user)}" if args.user else ""))
     left = sum(users[user] for user in wanted) - len(memos)
     if left:
         print(f"\nand {_memories(left)} that {'is' if left == 1 else 'are'} older: -n shows more")
@@ -85,16 +88,8 @@ def _memories(number: int) -> str:
     return "1 memory" if number == 1 else f"{number} memories"
 
 
-def _nothing(user: str | None) -> str:
-    from treadle._cli.display.text import clean
-
-    return "nothing is remembered" + (f" about {clean(user)}" if user else "")
-
-
 def _show(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.text import clean
-
-    memo = _found(store, args.id)
+    memo = _memo(store, args.id)
     for name, text in (
         ("about", memo.user),
         ("since", _day(memo)),
@@ -111,9 +106,8 @@ def _show(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def _edit(args: argparse.Namespace, store: MemoryStore) -> int:
     from treadle._plugins.memory.store import MAX_SUMMARY
-    from treadle._types.errors import ConfigError
 
-    _found(store, args.id)
+    _memo(store, args.id)
     if not args.text.strip():
         raise ConfigError(f"a memory must say something: treadle memory forget {args.id} removes it")
     store.edit(args.id, args.text.strip()[:MAX_SUMMARY])
@@ -122,45 +116,35 @@ def _edit(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _forget(args: argparse.Namespace, store: MemoryStore) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._types.errors import ConfigError
-
     if bool(args.ids) == bool(args.user):
         raise ConfigError("what is to be forgotten? Give the numbers of memories, or --user NAME")
-    known = store.users().get(args.user, 0) if args.user else len(args.ids)
-    what = f"{_memories(known)} about {clean(args.user)}" if args.user else _memories(known)
+    memos = store.all(args.user, 20) if args.user else [_memo(store, number) for number in args.ids]
+    about = f" about {clean(args.user)}" if args.user else ""
+    number = store.users().get(args.user, 0) if args.user else len(args.ids)
+    if not _sure(args, f"{_memories(number)}{about}", memos):
+        return 0
     if args.user:
-        if not _sure(args, what, lambda: store.all(args.user, 20)):
-            return 0
-        print(f"forgotten: {_memories(store.forget(args.user))} about {clean(args.user)}")
-        return 0
-    memos = [_found(store, number) for number in args.ids]
-    if not _sure(args, what, lambda: memos):
-        return 0
-    for number in args.ids:
-        store.forget_one(number)
-    print(f"forgotten: {_memories(len(args.ids))}")
+        number = store.forget(args.user)
+    for memo_id in args.ids:
+        store.forget_one(memo_id)
+    print(f"forgotten: {_memories(number)}{about}")
     return 0
 
 
-def _sure(args: argparse.Namespace, what: str, about: Callable[[], Sequence[Memo]]) -> bool:
-    """Asked at a terminal: what is forgotten does not come back."""
-    from treadle._cli.given.asking import can_ask, confirm
-
+def _sure(args: argparse.Namespace, what: str, memos: Sequence[Memo]) -> bool:
+    """Ask at a terminal: what is forgotten does not come back."""
     if args.yes or not can_ask():
         return True
-    if confirm(f"forget {what} for good?", lambda: "\n".join(memo.summary for memo in about())):
+    if confirm(f"forget {what} for good?", lambda: "\n".join(memo.summary for memo in memos)):
         return True
     print("nothing is forgotten")
     return False
 
 
-def _found(store: MemoryStore, number: int) -> Memo:
-    from treadle._types.errors import ConfigError
-
+def _memo(store: MemoryStore, number: int) -> Memo:
     memo = store.get(number)
     if memo is None:
-        raise ConfigError(f"there is no memory {number}: treadle memory list shows those there are")
+        raise ConfigError(f"there is no memory {number}: treadle memory list lists them")
     return memo
 
 

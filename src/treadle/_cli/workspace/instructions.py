@@ -1,4 +1,4 @@
-"""AGENTS.md: what the folder an agent works in, and its user, want it to know. Only of folders the user has trusted.
+"""Reads AGENTS.md: instructions of the user, and of the working folder where the user has trusted it.
 
 In the usual order: the user's own file, then those from the root of the repository down to this folder. Where two
 differ, the later one counts more, and what the user says counts most.
@@ -14,8 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle._cli.display.text import one_line
-from treadle._cli.given.found_skills import project_folders
 from treadle._cli.setup.user_config import user_config_path
+from treadle._cli.workspace.skill_lookup import project_folders
 from treadle._safety.hidden import hidden_text
 from treadle._safety.trust import TrustStore
 from treadle._tools.builtin.workfolder import WorkFolder
@@ -30,31 +30,29 @@ _INTRODUCTION = (
 )
 
 
-class Found(Struct, frozen=True):
+class InstructionFile(Struct, frozen=True):
     path: str
     trusted: bool
-    own: bool = False
-    """The user's own file, or one that the user has named."""
 
 
-def own_file() -> Path:
-    """The user's own instructions, for agents in every folder."""
-    return user_config_path().parent / FILE
+def own_file() -> str:
+    """Return the path of the user's own instructions, for agents in every folder."""
+    return os.path.abspath(user_config_path().parent / FILE)
 
 
-def found_instructions(start: Path | None = None, trust: TrustStore | None = None) -> list[Found]:
-    """Every file there is, in the order in which they are read."""
-    trust = trust or TrustStore()
-    found = [Found(os.path.abspath(own_file()), True, own=True)] if own_file().is_file() else []
-    for folder in reversed(project_folders((start or Path.cwd()).resolve())):
-        path = folder / FILE
-        if os.path.lexists(path) and str(path) not in [item.path for item in found]:
-            found.append(Found(str(path), trust.trusts_folder(folder)))
-    return found
+def instruction_files() -> list[InstructionFile]:
+    """List every file, in the order in which they are read."""
+    trust, own = TrustStore(), own_file()
+    files = [InstructionFile(own, trusted=True)] if os.path.isfile(own) else []
+    for folder in reversed(project_folders(Path.cwd())):
+        path = str(folder / FILE)
+        if os.path.lexists(path) and (path != own or not files):
+            files.append(InstructionFile(path, trust.trusts_folder(folder)))
+    return files
 
 
 def read_instructions(path: str) -> str:
-    """The text of a file. A link is not followed: it could lead to any file of the user's."""
+    """Read a file. A link is not followed: it could lead to any file of the user's."""
     file = Path(path)
     if not file.parent.is_dir():
         raise ConfigError(f"{path} cannot be read: there is no such folder")
@@ -70,11 +68,11 @@ def read_instructions(path: str) -> str:
 
 
 def instructions_text(paths: Iterable[str]) -> str:
-    """The texts of these files for the system prompt, each under its name."""
+    """Join the texts of these files for the system prompt, each under its name."""
     texts: list[str] = []
     for path in paths:
         if text := read_instructions(path):
-            whose = "of the user" if path == os.path.abspath(own_file()) else f"for {one_line(path, 200)}"
+            whose = "of the user" if path == own_file() else f"for {one_line(path, 200)}"
             inner = _FRAME.sub("&lt;", text)  # a file cannot end its own frame and begin one of the user's
             texts.append(f"<instructions {whose}>\n{inner}\n</instructions>")
     return "\n\n".join((_INTRODUCTION, *texts)) if texts else ""

@@ -1,4 +1,4 @@
-"""`runs why`: which single change would have made a run go right."""
+"""`runs why` and `runs mark`: which single change would have made a run go right, and what was expected of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from treadle._cli.display.text import clean, plural
+from treadle._cli.display.text import clean, plain_json, plural
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.lookup import find_run
@@ -35,7 +35,7 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
     agent = build_agent(launch, journal=journal, approval=Conductor().approval(), note=False)
     try:
         await load_model(agent, quiet=args.quiet)
-        found = await find_causes(
+        report = await find_causes(
             agent,
             run_id,
             answer=args.expect,
@@ -51,21 +51,18 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
             trials=args.trials,
             parallel=args.parallel,
             files=[*map(Path, args.source), *([Path(launch.file)] if launch.file else [])],
-            on_experiment=None if args.quiet or args.json else _Progress(args.requests).show,
+            on_experiment=None if args.quiet or args.json else _Progress().show,
         )
     finally:
         await close(agent, None)
-    if args.json:
-        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
-    else:
-        print("\n".join(clean(line) for line in str(found).splitlines()))
+    print(plain_json(report) if args.json else clean(str(report)))
     if args.apply:
-        return _apply(found.causes[0] if found.causes else None)
-    return 0 if found.causes else 1
+        return _apply(report.causes[0] if report.causes else None)
+    return 0 if report.causes else 1
 
 
 async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
-    """`runs mark`: kept in the journal, and what `runs why` judges by."""
+    """Store in the journal what was expected of a run; `runs why` judges by it."""
     run_id = await find_run(journal, args.run)
     wanted = _arguments(args.expect_args)
     info = await mark_wrong(
@@ -76,14 +73,13 @@ async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
 
 
 def _apply(cause: Cause | None) -> int:
-    """Only after it was shown, and only what still fits the file."""
+    """Apply the patch of a cause, where it still fits the file."""
     if cause is None or not cause.patch:
         raise ConfigError(
             "there is no patch to apply: the text of the cause is in none of the files, or in more than one place of "
             "them (name the file with --source)"
         )
-    path = apply_patch(cause)
-    print(f"applied to {path}")
+    print(f"applied to {apply_patch(cause)}")
     return 0
 
 
@@ -100,16 +96,14 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 class _Progress:
-    """One line for each experiment, with what was changed and what came of it."""
+    """Prints one line for each experiment: the change, and the answer that came of it."""
 
-    def __init__(self, requests: int) -> None:
-        self.requests, self.done, self.helped = requests, 0, 0
+    done = 0
 
     def show(self, experiment: Experiment) -> None:
         self.done += 1
-        self.helped += experiment.helps and experiment.change.kind != "nothing"
         mark = "+" if experiment.helps else "-"
         trials = f" ({experiment.right} of {plural(experiment.trials, 'trial')})" if experiment.trials > 1 else ""
-        said = clean(" ".join(experiment.answer.split())[:60])
-        line = f"{self.done:>3} {mark} step {experiment.step}: {clean(str(experiment.change))}{trials} -> {said}"
+        answer = clean(" ".join(experiment.answer.split())[:60])
+        line = f"{self.done:>3} {mark} step {experiment.step}: {clean(str(experiment.change))}{trials} -> {answer}"
         print(line, file=sys.stderr, flush=True)

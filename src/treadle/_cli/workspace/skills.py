@@ -6,11 +6,16 @@ import argparse
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from treadle._cli.given.found_skills import Found
-    from treadle._tools.skills.skill import Skill
+from treadle._cli.display.table import table
+from treadle._cli.display.text import clean, wrapped
+from treadle._cli.setup.options import flag
+from treadle._cli.workspace.consent import can_ask, confirm, describe
+from treadle._cli.workspace.skill_lookup import SkillEntry, find_skills, named_skills, usable_skills, user_skills
+from treadle._safety.trust import TrustStore
+from treadle._tools.skills.skill import Skill, language_of, load_skill
+from treadle._types.errors import ConfigError
 
 _LONG_BODY = 500
 
@@ -27,7 +32,7 @@ def register(commands: Any) -> None:
     check.add_argument("paths", nargs="*", metavar="PATH", help="folders of skills (default: those found here)")
     add = actions.add_parser("add", help="accept skills; those from elsewhere are copied to your own")
     add.add_argument("paths", nargs="+", metavar="PATH", help="the folder of a skill, or one that holds several")
-    add.add_argument("-y", "--yes", action="store_true", help="accept them without being asked")
+    flag(add, "-y", "--yes", help="accept them without being asked")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,59 +40,46 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from treadle._cli.display.table import table
-    from treadle._cli.display.text import wrapped
-    from treadle._cli.given.found_skills import found_skills, usable_skills, user_skills
-
-    found = found_skills()
-    usable = [skill.path for skill in usable_skills(found)]
-    rows = [
-        [
-            item.skill.name if item.skill else Path(item.path).name,
-            _standing(item, usable),
-            item.place,
-            item.skill.description if item.skill else item.problem,
-        ]
-        for item in found
-    ]
+    entries = find_skills()
+    usable = [skill.path for skill in usable_skills(entries)]
+    rows: list[list[str]] = []
+    for entry in entries:
+        name = entry.skill.name if entry.skill else Path(entry.path).name
+        purpose = entry.skill.description if entry.skill else entry.problem
+        rows.append([name, _state(entry, usable), entry.place, purpose])
     if rows:
         print(table(("SKILL", "STATE", "FROM", "WHAT IT IS FOR"), rows))
     else:
         print(wrapped(f"there are no skills here and none in {user_skills()}; treadle skills add PATH adds one"))
-    if any(item.skill and item.standing != "accepted" for item in found):
+    if any(entry.skill and entry.standing != "accepted" for entry in entries):
         print(wrapped("\nonly accepted skills are used: treadle skills add PATH accepts one"))
     return 0
 
 
-def _standing(item: Found, usable: list[str]) -> str:
-    if item.skill is None:
+def _state(entry: SkillEntry, usable: list[str]) -> str:
+    if entry.skill is None:
         return "unreadable"
-    if item.standing == "accepted" and item.skill.path not in usable:
+    if entry.standing == "accepted" and entry.skill.path not in usable:
         return "hidden by another of this name"
-    return item.standing
+    return entry.standing
 
 
 def _check(args: argparse.Namespace) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._cli.given.found_skills import found_skills, named_skills
-
-    found = named_skills(args.paths) if args.paths else found_skills()
-    for item in found:
-        if item.skill is None:
-            print(clean(f"wrong   {item.problem}"))
+    entries = named_skills(args.paths) if args.paths else find_skills()
+    for entry in entries:
+        if entry.skill is None:
+            print(clean(f"wrong   {entry.problem}"))
             continue
-        print(clean(f"good    {item.skill.name}: {item.skill.path} ({item.standing})"))
-        for note in _notes(item.skill):
+        print(clean(f"good    {entry.skill.name}: {entry.skill.path} ({entry.standing})"))
+        for note in _notes(entry.skill):
             print(clean(f"        note: {note}"))
-    if not found:
+    if not entries:
         print("there are no skills here: treadle skills check PATH")
-    return 1 if any(item.skill is None for item in found) else 0
+    return 1 if any(entry.skill is None for entry in entries) else 0
 
 
 def _notes(skill: Skill) -> list[str]:
-    """What is allowed, and perhaps not meant."""
-    from treadle._tools.skills.skill import language_of
-
+    """List what is allowed and perhaps not meant."""
     notes: list[str] = []
     if Path(skill.path).name != skill.name:
         notes.append(f"the folder is named {Path(skill.path).name}: the format wants the name of the skill")
@@ -107,38 +99,29 @@ def _notes(skill: Skill) -> list[str]:
 
 
 def _add(args: argparse.Namespace) -> int:
-    from treadle._cli.display.text import clean
-    from treadle._cli.given.asking import can_ask, confirm, describe
-    from treadle._cli.given.found_skills import found_skills, named_skills
-    from treadle._safety.trust import TrustStore
-    from treadle._types.errors import ConfigError
-
-    found = named_skills(args.paths)
-    for item in found:
-        if item.skill is None:
-            raise ConfigError(item.problem)
+    entries = named_skills(args.paths)
+    for entry in entries:
+        if entry.skill is None:
+            raise ConfigError(entry.problem)
     if not args.yes and not can_ask():
         raise ConfigError("accepting a skill needs a terminal to ask at, or --yes")
     trust = TrustStore()
-    here = {item.path for item in found_skills(trust=trust)}
-    for item in found:
-        skill = item.skill
+    here = {entry.path for entry in find_skills()}
+    for entry in entries:
+        skill = entry.skill
         assert skill is not None
-        describe(item)
+        describe(skill, entry.standing)
         if not args.yes and not confirm("accept this skill?", skill.text):
             print(clean(f"{skill.name} was not accepted"))
             continue
-        kept = skill if skill.path in here else _copy(skill)
-        trust.accept_skill(kept.path, kept.digest)
-        print(clean(f"accepted {kept.name}: {kept.path}"))
+        accepted = skill if skill.path in here else _copy(skill)
+        trust.accept_skill(accepted.path, accepted.digest)
+        print(clean(f"accepted {accepted.name}: {accepted.path}"))
     return 0
 
 
 def _copy(skill: Skill) -> Skill:
-    """The skill among the user's own; one with this name that was there before is replaced."""
-    from treadle._cli.given.found_skills import user_skills
-    from treadle._tools.skills.skill import load_skill
-
+    """Copy a skill to the user's own; an earlier one with this name is replaced."""
     target = user_skills() / skill.name
     draft = user_skills() / f".{skill.name}.{os.getpid()}"
     try:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treadle._cli.display.text import clean
+from treadle._cli.setup.options import flag
+from treadle._safety.trust import TrustStore
+from treadle._types.errors import ConfigError
+
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
@@ -13,16 +18,12 @@ def register(commands: Any) -> None:
         "It holds for this folder alone, not for those inside it.",
     )
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="the folder to trust")
-    parser.add_argument("--list", action="store_true", help="list the trusted folders")
+    flag(parser, "--list", help="list the trusted folders")
     parser.add_argument("--forget", metavar="PATH", help="forget a trusted folder, or an accepted skill")
 
 
 def run(args: argparse.Namespace) -> int:
     from pathlib import Path
-
-    from treadle._cli.display.text import clean
-    from treadle._safety.trust import TrustStore
-    from treadle._types.errors import ConfigError
 
     trust = TrustStore()
     if args.forget:

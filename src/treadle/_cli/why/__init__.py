@@ -1,1 +1,0 @@
-"""The command that looks for the cause of a run that went wrong."""
