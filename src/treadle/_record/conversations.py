@@ -28,7 +28,7 @@ SILENT_SECONDS = 3600.0
 
 
 def fingerprint(message: Message) -> str:
-    """What a message says, whatever ids its calls have: not all protocols have them."""
+    """Return a fingerprint of a message without the ids of its calls: not all protocols have them."""
     match message:
         case AssistantMessage():
             calls = [(call.name, call.args or call.raw) for call in message.calls]
@@ -180,7 +180,7 @@ class Conversations:
 
 
 def _asks(arguments: Iterable[object], question: str) -> bool:
-    """Whether one of the arguments is the question, or most of it: a word in common says nothing."""
+    """Tell whether one of the arguments is the question, or most of it: a word in common proves nothing."""
     asked = question.strip()
     texts = [text.strip() for text in arguments if isinstance(text, str)]
     return any(
@@ -191,7 +191,7 @@ def _asks(arguments: Iterable[object], question: str) -> bool:
 
 
 def question_of(asked: Asked) -> tuple[tuple[Message, ...], UserMessage, tuple[Message, ...]]:
-    """What came before, what is asked, and what has been said since."""
+    """Split messages into the history, the question, and what followed it."""
     place = next(
         (i for i, m in reversed(list(enumerate(asked.messages))) if isinstance(m, UserMessage)), len(asked.messages)
     )
