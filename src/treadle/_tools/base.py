@@ -68,7 +68,7 @@ class ToolContext(Protocol[DepsT_co]):
 
     @property
     def deps(self) -> DepsT_co:
-        """What the run was given as `deps=`."""
+        """The value that the caller passed as `deps=`."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class ToolContext(Protocol[DepsT_co]):
 
 
 def answered_by_caller(**arguments: Any) -> Any:
-    """What a tool without a body has in the place of a function."""
+    """Stand in for the function of an external tool, which must not be called."""
     raise NotImplementedError(
         "this tool has no body: a run that calls it pauses, and whoever called gives the result with "
         "agent.resume(run_id, results={call_id: ...})"
@@ -153,12 +153,12 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
 
     @property
     def external(self) -> bool:
-        """Whether it has no body: whoever called gives the results."""
+        """True for a tool without a body: the caller supplies its results."""
         return self.execute is answered_by_caller
 
     @property
     def marked_unsafe(self) -> bool:
-        """Whether its author said that it sends, pays, deletes or executes."""
+        """True when its author declared that it sends, pays, deletes or executes."""
         return self.effect == "unsafe" and self.effect is not UNMARKED
 
     @property

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class _Decorator(Protocol):
-    """What `tool(timeout=5)` gives: the type variables are those of the function that is decorated."""
+    """The type of `tool(timeout=5)`: its type variables are those of the function that is decorated."""
 
     def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
 
@@ -119,11 +119,11 @@ def _advise(function: Callable[..., Any], signature: Signature, description: str
 def _make(function: Callable[P, R], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool[P, R]:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
-    for given in policy:
-        if given not in _POLICY:
-            near = get_close_matches(given.replace("_", ""), _POLICY, 1)
+    for option in policy:
+        if option not in _POLICY:
+            near = get_close_matches(option.replace("_", ""), _POLICY, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(_POLICY)}"
-            raise ConfigError(f"tool() has no option {given!r}; {hint}")
+            raise ConfigError(f"tool() has no option {option!r}; {hint}")
     signature = read_signature(function)
     if signature.name == "<lambda>" and name is None:
         raise ConfigError(

@@ -321,7 +321,7 @@ def _abandon(states: Mapping[asyncio.AbstractEventLoop, _LoopState]) -> None:
 
 
 def _masked(words: str) -> str:
-    """What a server wrote to its standard error, short and without secrets: it goes to the log and to the model."""
+    """Shorten what a server wrote to its standard error and remove secrets: it goes to the log and to the model."""
     return process_redactor.text(" ".join(words.split())[-600:])
 
 

@@ -169,7 +169,7 @@ async def _watch_tool_changes(client: Client, session: Session) -> None:
 
 
 def _is_connection_loss(error: BaseException) -> bool:
-    """Whether the connection is lost; an error that the server answers with is no loss."""
+    """Tell whether an error means that the connection is lost, not that the server answered with an error."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
     from pydantic import ValidationError

@@ -70,7 +70,7 @@ class Skill(Struct, frozen=True):
 
 
 def language_of(name: str) -> str:
-    """What a script is written in, by the end of its name; empty for what cannot be run."""
+    """Return a script's language, by the suffix of its name; empty for a file that cannot be run."""
     return LANGUAGES.get(PurePosixPath(name).suffix.lower(), "")
 
 
@@ -113,10 +113,10 @@ def _load(path: Path) -> Skill:
     return Skill(front.name, front.description, folder.root, body, files, line, front)
 
 
-def load_skills(given: Iterable[str | os.PathLike[str] | Skill]) -> tuple[Skill, ...]:
+def load_skills(sources: Iterable[str | os.PathLike[str] | Skill]) -> tuple[Skill, ...]:
     """Skills, folders of one skill each, and folders that hold such folders; a name may stand only once."""
     skills: dict[str, Skill] = {}
-    for item in given:
+    for item in sources:
         for skill in _skills_of(item):
             if (other := skills.get(skill.name)) is not None and other.path != skill.path:
                 raise ConfigError(f"two skills have the name {skill.name!r}: {other.path} and {skill.path}")

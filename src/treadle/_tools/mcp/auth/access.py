@@ -59,7 +59,7 @@ class Access:
         )
 
     def refused(self, status: int, scope: str = "") -> str:
-        """What to tell whoever reads the log, and the model."""
+        """Return the text for the log and for the model."""
         if self.has_key:
             return f"it refused the key in `headers` (HTTP {status}): authorization failed; correct the key"
         if self.in_the_open:
