@@ -42,8 +42,8 @@ def embedder_here() -> Embedder | None:
 
 async def embedded(embedder: Embedder, texts: list[str]) -> Vectors:
     """One vector for each text."""
-    given = embedder(texts)
-    vectors = await given if isawaitable(given) else given
+    result = embedder(texts)
+    vectors = await result if isawaitable(result) else result
     if len(vectors) != len(texts):
         raise ToolError(f"the embedder returned {len(vectors)} vectors for {len(texts)} texts")
     return vectors

@@ -119,9 +119,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _matches(items: list[Any], message: AssistantMessage) -> bool:
-    kept = [as_dict(item) for item in items]
-    ids = [item.get("call_id") for item in kept if item.get("type") == "function_call"]
-    return is_reply(message, text_of_items(kept), ids)
+    stored = [as_dict(item) for item in items]
+    ids = [item.get("call_id") for item in stored if item.get("type") == "function_call"]
+    return is_reply(message, text_of_items(stored), ids)
 
 
 def text_of_items(items: Sequence[dict[str, Any]]) -> str:

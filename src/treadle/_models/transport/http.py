@@ -103,7 +103,7 @@ async def _close_sessions_of_closed_loops() -> None:
 
 
 def is_local(host: str) -> bool:
-    """Whether `host` is this machine."""
+    """Tell whether `host` is this machine."""
     return (
         host in ("localhost", "::1", "0.0.0.0", "host.docker.internal")
         or host.startswith("127.")

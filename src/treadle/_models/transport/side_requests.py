@@ -24,14 +24,14 @@ class Answered(NamedTuple):
         return 200 <= self.status < 300
 
     def fields(self) -> dict[str, Any]:
-        """The body as a JSON object; empty when it is none."""
+        """Return the body as a JSON object, an empty one if it is something else."""
         try:
             return msgspec.json.decode(self.body, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
 
     def items(self) -> list[Any]:
-        """The body as a JSON array; empty when it is none."""
+        """Return the body as a JSON array, an empty one if it is something else."""
         try:
             return msgspec.json.decode(self.body, type=list[Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
