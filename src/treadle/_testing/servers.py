@@ -154,14 +154,14 @@ class TrafficRecorder(_LoopbackServer):
             message = f"cannot reach {self.upstream}: {error}"
             return web.json_response({"error": {"type": "traffic_recorder", "message": message}}, status=502)
         async with answer:
-            kept = {name.lower(): value for name, value in answer.headers.items() if name.lower() in KEPT_HEADERS}
-            response = web.StreamResponse(status=answer.status, headers=kept)
+            headers = {name.lower(): value for name, value in answer.headers.items() if name.lower() in KEPT_HEADERS}
+            response = web.StreamResponse(status=answer.status, headers=headers)
             await response.prepare(request)
             body = b""
             async for piece in answer.content.iter_any():
                 body += piece
                 await response.write(piece)
-        exchange = Exchange(request.path, body_value(data), answer.status, kept, body.decode(errors="replace"))
+        exchange = Exchange(request.path, body_value(data), answer.status, headers, body.decode(errors="replace"))
         with self.path.open("ab") as file:  # before the response ends: a caller that has it can read the file
             file.write(encode_exchange(exchange))
         await response.write_eof()

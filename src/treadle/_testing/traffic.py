@@ -34,7 +34,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
     @property
     def streamed(self) -> bool:
-        """Whether the body is a server-sent event stream."""
+        """True when the body is a server-sent event stream."""
         return "event-stream" in self.headers.get("content-type", "")
 
 
