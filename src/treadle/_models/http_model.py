@@ -83,7 +83,7 @@ class HttpModel(Closing):
         self._stranger = False
         if profile is None:
             facts = profile_for(self._provider, name)
-            if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
+            if facts.calls_known and not self.at_home:
                 facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
             # A vendor's model of which the table has even the price is the same whoever passes it on.
             self._met = self._met or (self._provider.serves is None and facts.prices is not None)

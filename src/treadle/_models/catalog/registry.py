@@ -12,7 +12,6 @@ from treadle._models.catalog.providers import PROVIDERS, Provider, provider_name
 from treadle._models.contact.address import address_of, is_address, provider_at
 from treadle._types.errors import ConfigError, UnknownModelError
 
-ROLES = ("general", "fast", "reasoning")
 _LAZY_IMPORTS = {
     "openai": ("openai.chat", "OpenAIModel"),
     "anthropic": ("anthropic.model", "AnthropicModel"),
