@@ -29,8 +29,14 @@ HARMLESS: tuple[Effect, ...] = ("pure", "idempotent")
 """Effects of tools that a model may be made to call, whatever it wanted."""
 Approval = Literal["allow", "ask", "deny"]
 UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
-"""The effect of a tool whose author has not said one: treated like `unsafe`, but not a warning. It is told from one
-that was written down by being this very object."""
+"""The effect of a tool whose author has not declared one: treated like `unsafe`, but not as a warning. It is equal to
+a declared `unsafe`, and told from it by identity."""
+
+
+POLICY = (
+    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
+)  # fmt: skip
+"""The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
 
 from treadle._safety.logs import get_logger
-from treadle._tools.base import Approval, Effect, Tool
+from treadle._tools.base import POLICY, Approval, Effect, Tool
 from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
 from treadle._types.errors import ConfigError
@@ -92,9 +92,6 @@ def tool(
     return make if function is None else make(function)
 
 
-_POLICY = (
-    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
-)  # fmt: skip
 _advised: WeakSet[FunctionType] = WeakSet()
 
 
@@ -120,9 +117,9 @@ def _make(function: Callable[P, R], name: str | None, description: str | None, p
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
     for option in policy:
-        if option not in _POLICY:
-            near = get_close_matches(option.replace("_", ""), _POLICY, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(_POLICY)}"
+        if option not in POLICY:
+            near = get_close_matches(option.replace("_", ""), POLICY, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(POLICY)}"
             raise ConfigError(f"tool() has no option {option!r}; {hint}")
     signature = read_signature(function)
     if signature.name == "<lambda>" and name is None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._tools.base import UNMARKED, Approval, Effect, Tool
+from treadle._tools.base import POLICY, UNMARKED, Approval, Effect, Tool
 from treadle._tools.results import to_builtin
 from treadle._tools.schemas import Described, Parameter, describe
 from treadle._tools.signature import context_parameter
@@ -197,17 +197,9 @@ class BaseTool:
             description=description,
             parameters=spec.json_schema(),
             execute=self,
-            timeout=self.timeout,
-            effect=self.effect,
-            concurrent=self.concurrent,
-            approval=self.approval,
-            pinned=self.pinned,
-            untrusted=self.untrusted,
-            defaults=dict(self.defaults),
-            retries=self.retries,
-            retry_wait=self.retry_wait,
             required_extras=frozenset(param.name for param in hidden if param.needed),
             context_param=context_param,
             needs_deps=needs_deps,
             convert=spec.described.convert,
+            **{setting: getattr(self, setting) for setting in POLICY},
         )

@@ -27,9 +27,6 @@ class _Job:
         self.state: str = "waiting"
         """waiting | running | abandoned"""
 
-    def begin(self) -> None:
-        self.state = "running"
-
     def run(self) -> None:
         result: tuple[Any, BaseException | None]
         try:
@@ -103,7 +100,7 @@ class ToolThreads:
             with self._lock:
                 if job.state == "abandoned":
                     continue
-                job.begin()
+                job.state = "running"
             job.run()
             with self._lock:
                 if job.state == "abandoned":
