@@ -70,9 +70,9 @@ def model_failure(model: Model, error: BaseException) -> BaseException:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             return error
-    from treadle._models.transport.failures import foreign_failure  # only when something has failed
+    from treadle._models.transport.failures import adapter_failure  # only when something has failed
 
-    return foreign_failure(model.name, error)
+    return adapter_failure(model.name, error)
 
 
 async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:

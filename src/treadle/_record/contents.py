@@ -49,7 +49,7 @@ def _unpacker(coder: str) -> _Unpacker:
     except ImportError:
         raise UnreadableError(f"it is compressed with {coder}: `pip install {install}` to record it") from None
     if decoder is None:
-        raise UnreadableError(f"its encoding {coder} is not known")
+        raise UnreadableError(f"its encoding {coder} is unknown")
     return in_slices(decoder.process if coder == "br" else decoder.decompressobj().decompress)
 
 

@@ -111,7 +111,7 @@ class Conversation:
 
 
 class Conversations:
-    """Those that may still go on."""
+    """The conversations that may still continue."""
 
     def __init__(self) -> None:
         self._by_first: dict[str, list[Conversation]] = {}
@@ -167,7 +167,7 @@ class Conversations:
                     del index[key]
 
     def silent(self) -> list[Conversation]:
-        """Those to close: silent for long, or one too many."""
+        """Return the conversations to close: silent for long, or too many."""
         ordered = sorted(self._all.values(), key=lambda one: one.active)
         size, count, now = sum(one.size for one in ordered), len(ordered), time.monotonic()
         closing: list[Conversation] = []

@@ -200,7 +200,7 @@ class _Connection:
                 self._server.abort()
 
     async def _exchange(self) -> bool:
-        """Pass one request and its response; whether the connections can be used for another one."""
+        """Pass on one request and its response; return whether the connections can be used for another one."""
         try:
             read = await read_head(self._client.reader)
         except FramingError as error:

@@ -63,7 +63,7 @@ class Recorder:
 
     def close(self, seconds: float = 30.0, *, ended: bool = True, patience: float = PATIENCE) -> bool:
         """Write down what is left, and stop: after `seconds` at the latest, and when nothing could be written for
-        `patience` seconds. Whether all was done."""
+        `patience` seconds. Return whether all was written."""
         self._ended = ended
         self._put(None)
         if not wait_while_moving(self._thread.join, self._thread.is_alive, lambda: self._left, seconds, patience):

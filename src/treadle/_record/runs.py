@@ -1,4 +1,4 @@
-"""Exchanges as runs in a journal: what the engine would have recorded, had it made them."""
+"""Writes exchanges to a journal as runs: the records that the engine would have written, had it made the requests."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _LOOP = "loop"
 
 
 class RunWriter:
-    """Writes what passes into a journal, a run for each conversation."""
+    """Writes exchanges to a journal, a run for each conversation."""
 
-    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, take_up: bool = True) -> None:
+    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, resume: bool = True) -> None:
         self.runs = 0
         self._journal = journal
         self._agent = agent
@@ -60,7 +60,7 @@ class RunWriter:
         self._owner = f"record-{fresh_id()}"
         self._open = Conversations()
         self._renderers: dict[str, Renderer] = {}
-        self._resumed = not take_up
+        self._resumed = not resume
 
     async def take(self, exchange: HttpExchange, clean: Callable[[str], str]) -> str:
         if exchange.method != "POST" or not (protocol := protocol_of(exchange.path)):
@@ -69,7 +69,7 @@ class RunWriter:
             )
         if not self._resumed:
             self._resumed = True
-            await self._take_up()
+            await self._resume_open()
         text = clean(whole(exchange.sent, exchange.request_encoding).decode(errors="replace"))
         try:
             asked = read_request(exchange.path, msgspec.json.decode(text))
@@ -100,7 +100,7 @@ class RunWriter:
             await self._end(silent)
 
     async def finish(self) -> list[str]:
-        """End every run: what the program has not said by now, it does not say any more. Returns their ids."""
+        """End every run, since the recorded program sends no more requests; return their ids."""
         runs, problem = [one.run for one in self._open.all()], None
         for conversation in self._open.all():
             try:
@@ -190,7 +190,7 @@ class RunWriter:
     def _results(
         self, conversation: Conversation, new: Sequence[Message], exchange: HttpExchange
     ) -> tuple[list[Event], list[Message]]:
-        """The results of the calls that are open, and the messages that are none."""
+        """Return the results of the open calls, and the other messages."""
         waiting = {call.call.id: call.call for call in conversation.state.open.values()}
         events: list[Event] = []
         rest: list[Message] = []
@@ -278,8 +278,8 @@ class RunWriter:
         self._open.opened(conversation)
 
     async def _end(self, conversation: Conversation) -> None:
-        """The last record, where it is clear how the run ended. A run with an open call stays open: it can be taken
-        over."""
+        """Write the last record, where it is clear how the run ended. A run with an open call stays open: it can be
+        taken over."""
         finished = _end_of(conversation)
         try:
             if finished is not None:
@@ -317,8 +317,8 @@ class RunWriter:
 
     # ---- after a restart
 
-    async def _take_up(self) -> None:
-        """Conversations that an earlier recorder, which was killed, has left open: they may go on."""
+    async def _resume_open(self) -> None:
+        """Continue the conversations that an earlier recorder, which was killed, has left open."""
         for info in await self._journal.list(tag=self._tag, status="idle", limit=200):
             try:
                 records = await self._journal.load(info.run_id)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from treadle._record.contents import whole
 from treadle._record.exchange import HttpExchange
-from treadle._testing.traffic import KEPT_HEADERS, Exchange, body_value, encode_exchange
+from treadle._testing.traffic import STORED_HEADERS, Exchange, body_value, encode_exchange
 
 
 class TrafficFolder:
@@ -24,7 +24,7 @@ class TrafficFolder:
             return "its answer is not whole, and would be played as a whole one"
         request = clean(whole(exchange.sent, exchange.request_encoding).decode(errors="replace"))
         body = clean(whole(exchange.received, exchange.headers.get("content-encoding", "")).decode(errors="replace"))
-        headers = {name: clean(value) for name, value in exchange.headers.items() if name in KEPT_HEADERS}
+        headers = {name: clean(value) for name, value in exchange.headers.items() if name in STORED_HEADERS}
         stored = Exchange(exchange.path, body_value(request.encode()), exchange.status, headers, body)
         self._folder.mkdir(parents=True, exist_ok=True)
         file = os.open(self._folder / self._name(exchange), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

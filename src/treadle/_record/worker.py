@@ -1,5 +1,5 @@
-"""The process that writes down what has passed, so that the proxy has a Python of its own: reading a long conversation
-takes milliseconds that nobody who waits for a piece of a stream should notice.
+"""The process that writes exchanges down, so that the proxy has a Python of its own: reading a long conversation takes
+milliseconds that nobody who waits for a piece of a stream should notice.
 
 Exchanges come over its standard input, one frame each. It ends when it is told to, with every run ended; if its input
 ends before that, the proxy was killed: then runs stay open, for the next recorder to go on with.

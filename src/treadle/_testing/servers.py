@@ -9,7 +9,14 @@ from typing import Any, Self, cast
 
 from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, web
 
-from treadle._testing.traffic import KEPT_HEADERS, Exchange, body_value, encode_exchange, first_difference, load_traffic
+from treadle._testing.traffic import (
+    STORED_HEADERS,
+    Exchange,
+    body_value,
+    encode_exchange,
+    first_difference,
+    load_traffic,
+)
 
 _MAX_BODY = 64 * 2**20
 _CONNECTION_HEADERS = ("host", "content-length", "accept-encoding", "connection", "transfer-encoding")
@@ -154,7 +161,7 @@ class TrafficRecorder(_LoopbackServer):
             message = f"cannot reach {self.upstream}: {error}"
             return web.json_response({"error": {"type": "traffic_recorder", "message": message}}, status=502)
         async with answer:
-            headers = {name.lower(): value for name, value in answer.headers.items() if name.lower() in KEPT_HEADERS}
+            headers = {name.lower(): value for name, value in answer.headers.items() if name.lower() in STORED_HEADERS}
             response = web.StreamResponse(status=answer.status, headers=headers)
             await response.prepare(request)
             body = b""

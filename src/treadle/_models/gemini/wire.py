@@ -103,7 +103,7 @@ class GeminiWriter(Writer):
                 return Part("user", blocks([result, *_content(media_of_results(messages, index))]))
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        parts = as_list(self._kept(message, API).get("parts"))
+        parts = as_list(self._stored(message, API).get("parts"))
         if parts and _matches(parts, message):
             return parts
         parts = [{"text": message.text}] if message.text else []

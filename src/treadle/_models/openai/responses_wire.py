@@ -87,7 +87,7 @@ class ResponsesWriter(Writer):
                 )
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        items = as_list(self._kept(message, API).get("items"))
+        items = as_list(self._stored(message, API).get("items"))
         if items and _matches(items, message):
             return items
         items = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []

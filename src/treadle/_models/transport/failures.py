@@ -145,7 +145,7 @@ def error_in_reply(origin: Origin, error: Any) -> ModelError:
     return _classify(origin, text, message, code, status, _retry_after({}, message))
 
 
-def foreign_failure(name: str, error: BaseException) -> ModelError:
+def adapter_failure(name: str, error: BaseException) -> ModelError:
     """The error for an exception that an adapter let through: of its HTTP library, of the system, of anything. A status
     it carries is believed; without one it is the failure of an attempt, and another attempt may succeed."""
     if isinstance(error, ModelError):

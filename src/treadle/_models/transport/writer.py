@@ -51,7 +51,7 @@ class Writer:
         listed = joined(listed, [search]) if any(tool.deferred for tool in request.tools) else listed
         return b',"tools":' + listed if listed else b""
 
-    def _kept(self, message: AssistantMessage, api: str) -> Mapping[str, Any]:
+    def _stored(self, message: AssistantMessage, api: str) -> Mapping[str, Any]:
         """Return the reply in the form it came in, if it came from this model at this API; else nothing."""
         stored = message.opaque or {}
         return stored if stored.get("api") == api and stored.get("model") == self._name else {}

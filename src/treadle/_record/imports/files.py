@@ -35,7 +35,7 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
     if is_exported(data):
         return ImportedRuns((await import_run(journal, data),))
     documents = _documents(data, name)
-    writer = RunWriter(journal, _agent(name), tag=TAG, take_up=False)
+    writer = RunWriter(journal, _agent(name), tag=TAG, resume=False)
     if any(is_trace(document) for document in documents):
         exchanges, missing = traced(documents)
         if not exchanges:

@@ -145,7 +145,7 @@ async def _transport(endpoint: Endpoint, access: Access, stack: AsyncExitStack, 
         )
         # A server's standard error would disturb our own display; it is kept for the report of its death.
         session.errors = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))  # noqa: SIM115 - the stack closes it
-        stack.callback(session.keep_errors)
+        stack.callback(session.read_stderr)
         return stdio_client(parameters, errlog=session.errors)
     from mcp.shared._httpx_utils import create_mcp_http_client
 

@@ -1,4 +1,4 @@
-"""The SDK's OAuth, with tokens that are kept in a file and nobody to ask unless a login is wanted."""
+"""The SDK's OAuth with tokens that are stored in a file; a person is asked only when a login is wanted."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class MemoryStorage:
 
 
 class LoginProvider(OAuthClientProvider):
-    """Uses the kept tokens and refreshes them; a person is asked only where `show` is given."""
+    """Uses the stored tokens and refreshes them; a person is asked only where there is a `show`."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class LoginProvider(OAuthClientProvider):
         return (_sayable(union_scopes(held, wanted)) or wanted) if wanted else ""
 
     def _expire(self) -> bool:
-        """Take the token for expired; whether it can be refreshed."""
+        """Treat the token as expired; return whether it can be refreshed."""
         self.context.token_expiry_time = 1.0
         return self.context.can_refresh_token()
 
@@ -238,7 +238,7 @@ async def open_provider(
     *,
     anew: bool = False,
 ) -> httpx2.Auth:
-    """The authorization of one connection. `anew`: do not use the tokens that are kept."""
+    """Return the authorization of one connection. `anew`: ignore the stored tokens."""
     if auth.grant == "client_credentials":
         return ClientCredentialsOAuthProvider(
             server_url,

@@ -100,7 +100,7 @@ class CredentialFile:
         self._read_at = self._stamp()
 
     def remove(self) -> bool:
-        """Forget the login; whether there was one."""
+        """Remove the stored login; return whether there was one."""
         try:
             self.path.unlink()
         except FileNotFoundError:
@@ -129,7 +129,7 @@ def credentials_folder() -> Path:
 
 
 def logins() -> Iterator[Credentials]:
-    """Every login that is kept."""
+    """Yield every stored login."""
     for path in sorted(credentials_folder().glob("*.json")):
         with suppress(OSError, DataError):
             yield decode_json(read_text(path), Credentials)
