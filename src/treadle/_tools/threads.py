@@ -27,6 +27,9 @@ class _Job:
         self.state: str = "waiting"
         """waiting | running | abandoned"""
 
+    def begin(self) -> None:
+        self.state = "running"  # a method, since another thread may change the state right after it
+
     def run(self) -> None:
         result: tuple[Any, BaseException | None]
         try:
@@ -100,7 +103,7 @@ class ToolThreads:
             with self._lock:
                 if job.state == "abandoned":
                     continue
-                job.state = "running"
+                job.begin()
             job.run()
             with self._lock:
                 if job.state == "abandoned":

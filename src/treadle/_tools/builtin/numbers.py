@@ -170,6 +170,10 @@ def _to_whole(how: Callable[[Number], int]) -> Callable[[Number], Number]:
     return lambda value: value if isinstance(value, Decimal) and value.adjusted() > 50 else Fraction(how(value))
 
 
+def _absolute(value: Number) -> Number:
+    return abs(value)
+
+
 def _least(*values: Number) -> Number:
     return min(values)
 
@@ -226,7 +230,7 @@ def _integers(fold: Callable[..., int], name: str) -> Function:
 MAX_ARGUMENTS = 500
 FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     # name: (function, minimum number of arguments, maximum)
-    "abs": (abs, 1, 1),
+    "abs": (_absolute, 1, 1),
     "acos": (_float(math.acos), 1, 1),
     "asin": (_float(math.asin), 1, 1),
     "atan": (_float(math.atan), 1, 1),
