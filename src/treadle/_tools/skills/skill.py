@@ -113,10 +113,10 @@ def _load(path: Path) -> Skill:
     return Skill(front.name, front.description, folder.root, body, files, line, front)
 
 
-def load_skills(sources: Iterable[str | os.PathLike[str] | Skill]) -> tuple[Skill, ...]:
+def load_skills(given: Iterable[str | os.PathLike[str] | Skill]) -> tuple[Skill, ...]:
     """Skills, folders of one skill each, and folders that hold such folders; a name may stand only once."""
     skills: dict[str, Skill] = {}
-    for item in sources:
+    for item in given:
         for skill in _skills_of(item):
             if (other := skills.get(skill.name)) is not None and other.path != skill.path:
                 raise ConfigError(f"two skills have the name {skill.name!r}: {other.path} and {skill.path}")
