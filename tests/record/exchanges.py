@@ -9,7 +9,7 @@ from typing import Any
 
 from treadle import Journal
 from treadle._journal.memory import MemoryJournal
-from treadle._record.passed import Memory, Passed
+from treadle._record.exchange import HttpExchange, Memory
 from treadle._record.runs import RunWriter
 from treadle._types.events import Record
 from treadle.testing import load_traffic
@@ -29,7 +29,7 @@ QUESTION = {"role": "user", "content": "What does the lamp cost?"}
 _clock = 1_000_000.0
 
 
-def passed(
+def exchange(
     path: str,
     request: Any,
     response: Any,
@@ -39,9 +39,9 @@ def passed(
     ending: str = "complete",
     elapsed: float = 0.5,
     secrets: tuple[str, ...] = (),
-) -> Passed:
+) -> HttpExchange:
     global _clock
-    one = Passed(Memory(), upstream=upstream, method="POST", path=path, secrets=secrets)
+    one = HttpExchange(Memory(), upstream=upstream, method="POST", path=path, secrets=secrets)
     one.keep_request(json.dumps(request).encode())
     _clock += 1.0
     one.began, one.status = _clock, status
@@ -55,14 +55,14 @@ def passed(
     return one
 
 
-def chat(messages: Sequence[Any], reply: dict[str, Any], **more: Any) -> Passed:
+def chat(messages: Sequence[Any], reply: dict[str, Any], **more: Any) -> HttpExchange:
     """A chat completion; `finish`, `tokens`, `tools`, `model` may differ from the usual."""
     finish = more.pop("finish", "tool_calls" if reply.get("tool_calls") else "stop")
     usage = {"prompt_tokens": more.pop("tokens", 1000), "completion_tokens": 10}
     body = {"model": more.pop("model", "gpt-4o-mini"), "messages": list(messages), "tools": more.pop("tools", TOOLS)}
     choice = {"index": 0, "message": {"role": "assistant", **reply}, "finish_reason": finish}
     answer = more.pop("answer", {"id": "c1", "model": "gpt-4o-mini", "choices": [choice], "usage": usage})
-    return passed("/v1/chat/completions", body, answer, **more)
+    return exchange("/v1/chat/completions", body, answer, **more)
 
 
 def calls(*named: tuple[str, dict[str, Any]], text: str | None = None, start: int = 1) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def result(content: str, number: int = 1) -> dict[str, Any]:
 LAMP = calls(("price", {"item": "lamp"}))
 
 
-def lamp_run() -> list[Passed]:
+def lamp_run() -> list[HttpExchange]:
     """A call, its result, an answer."""
     return [
         chat([SYSTEM, QUESTION], LAMP),
@@ -93,7 +93,7 @@ def lamp_run() -> list[Passed]:
     ]
 
 
-async def recorded(exchanges: Sequence[Passed], *, journal: Journal | None = None) -> list[list[Record]]:
+async def recorded(exchanges: Sequence[HttpExchange], *, journal: Journal | None = None) -> list[list[Record]]:
     """The runs of these exchanges, oldest first."""
     kept = journal or MemoryJournal()
     writer = RunWriter(kept, "program")
@@ -111,9 +111,9 @@ def events(records: Sequence[Record], kind: Any) -> list[Any]:
     return [record.event for record in records if isinstance(record.event, kind)]
 
 
-def played(file: Path) -> list[Passed]:
+def played(file: Path) -> list[HttpExchange]:
     """The exchanges of a traffic file, as if they had just passed."""
     return [
-        passed(one.path, one.request, one.body.encode(), status=one.status, upstream="http://127.0.0.1:1/v1")
+        exchange(one.path, one.request, one.body.encode(), status=one.status, upstream="http://127.0.0.1:1/v1")
         for one in load_traffic(file)
     ]

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from treadle._record.contents import UnreadableError, in_slices, unpacked, whole
-from treadle._record.passed import MAX_KEPT
+from treadle._record.exchange import MAX_STORED
 
 TEXT = b"data: one\n\ndata: two\n\n" * 50
 
@@ -43,7 +43,7 @@ def test_a_stream_is_readable_as_far_as_it_came():
 
 @pytest.mark.parametrize(
     ("data", "encoding"),
-    [(b"no gzip", "gzip"), (TEXT, "odd"), (gzip.compress(b"0" * (4 * MAX_KEPT + 1)), "gzip")],
+    [(b"no gzip", "gzip"), (TEXT, "odd"), (gzip.compress(b"0" * (4 * MAX_STORED + 1)), "gzip")],
     ids=["not gzip", "unknown", "too long"],
 )
 def test_what_cannot_be_read_is_said(data: bytes, encoding: str):
@@ -56,7 +56,7 @@ def test_a_decoder_without_a_limit_is_stopped_soon():
 
     def decode(piece: bytes) -> bytes:
         given.append(piece)
-        return bytes(MAX_KEPT) if len(given) < 6 else pytest.fail("it was asked for more")
+        return bytes(MAX_STORED) if len(given) < 6 else pytest.fail("it was asked for more")
 
     with pytest.raises(UnreadableError, match="too large"):
         in_slices(decode)(bytes(10_000))

@@ -11,7 +11,7 @@ import pytest
 
 from kit import go, until
 from record.wire import ask, between, listening, post, request_at
-from treadle._record.passed import Memory, Passed
+from treadle._record.exchange import HttpExchange, Memory
 from treadle._record.proxy import Proxy
 from treadle._record.upstreams import Routes, upstream_at
 
@@ -41,8 +41,8 @@ def test_a_response_passes_byte_for_byte(answer: bytes):
         async with between(talk) as setting:
             request = post("/v1/chat/completions", b"{}")
             assert await ask(setting.port, request) == answer == await ask(setting.server_port, request)
-            await until(lambda: setting.passed)
-            assert setting.passed[0].ending == "complete"
+            await until(lambda: setting.exchanges)
+            assert setting.exchanges[0].ending == "complete"
 
     go(check())
 
@@ -60,12 +60,12 @@ def test_a_request_passes_with_its_target_and_host_alone_changed():
             lines = ["authorization: Bearer sk-1234567890", "X-Odd-CASE:  two  spaces", "accept-encoding: br, zstd"]
             await ask(setting.port, post("/chat/completions?beta=1", body, *lines))
             await ask(setting.port, post("/v1/chat/completions", body))
-            await until(lambda: len(setting.passed) == 2)
+            await until(lambda: len(setting.exchanges) == 2)
             host = f"Host: 127.0.0.1:{setting.server_port}"
             direct = post("/v1/chat/completions?beta=1", body, *lines).replace(b"Host: 127.0.0.1:1", host.encode())
             assert b"".join(seen[0]) == direct
             assert seen[1][0].startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
-            kept = setting.passed[0]
+            kept = setting.exchanges[0]
             assert (kept.path, b"".join(kept.sent)) == ("/v1/chat/completions", body)
             assert kept.secrets == ("sk-1234567890",)
             assert "sk-1234567890" not in repr({key: kept.__dict__[key] for key in kept.__dict__ if key != "secrets"})
@@ -135,8 +135,8 @@ def test_a_client_that_leaves_is_noticed_by_the_server():
             await reader.readuntil(b"one\r\n")
             writer.close()
             await left.wait()
-            await until(lambda: setting.passed)
-            assert (setting.passed[0].ending, setting.passed[0].received) == ("cancelled", [b"one"])
+            await until(lambda: setting.exchanges)
+            assert (setting.exchanges[0].ending, setting.exchanges[0].received) == ("cancelled", [b"one"])
             await until(lambda: not setting.proxy.connections)
 
     go(check())
@@ -154,8 +154,8 @@ def test_an_answer_that_is_cut_off_is_cut_off_for_the_client():
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
                 await reader.readexactly(1000)
             writer.close()
-            await until(lambda: setting.passed)
-            assert setting.passed[0].ending == "cut"
+            await until(lambda: setting.exchanges)
+            assert setting.exchanges[0].ending == "cut"
 
     go(check())
 
@@ -212,7 +212,7 @@ def test_it_is_no_open_proxy(request_bytes: bytes, status: bytes):
 
 def test_only_named_servers_are_reached():
     async def check() -> None:
-        proxy = Proxy(Routes({"openai": upstream_at("http://127.0.0.1:9/v1", "openai")}), Passed.forget)
+        proxy = Proxy(Routes({"openai": upstream_at("http://127.0.0.1:9/v1", "openai")}), HttpExchange.forget)
         await proxy.start()
         port = int(proxy.address.rpartition(":")[2])
         answer = await ask(port, post("/other/v1/x", b""))
@@ -224,25 +224,25 @@ def test_only_named_servers_are_reached():
 
 
 def test_a_server_that_cannot_be_reached_is_named():
-    passed: list[Passed] = []
+    exchanges: list[HttpExchange] = []
 
     async def check() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"http://127.0.0.1:{free.getsockname()[1]}"
-            proxy = Proxy(Routes({"": upstream_at(address)}), passed.append)
+            proxy = Proxy(Routes({"": upstream_at(address)}), exchanges.append)
             await proxy.start()
             answer = await ask(int(proxy.address.rpartition(":")[2]), post("/", b"{}"))
             await proxy.close()
         assert answer.startswith(b"HTTP/1.1 502")
         assert address.encode() in answer
-        assert passed[0].ending == "unreachable"
+        assert exchanges[0].ending == "unreachable"
 
     go(check())
 
 
 def test_a_recorder_that_fails_is_no_concern_of_the_program():
-    def fail(passed: Passed) -> None:
+    def fail(exchange: HttpExchange) -> None:
         raise RuntimeError("no disk")
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -277,8 +277,8 @@ def test_200_streams_at_once_are_neither_lost_nor_mixed_nor_changed():
             through = await asyncio.gather(*(ask(setting.port, request) for request in requests))
             direct = await asyncio.gather(*(ask(setting.server_port, request) for request in requests))
             assert through == direct
-            await until(lambda: len(setting.passed) == 200)
-            assert {b"".join(one.sent): b"".join(one.received) for one in setting.passed} == {
+            await until(lambda: len(setting.exchanges) == 200)
+            assert {b"".join(one.sent): b"".join(one.received) for one in setting.exchanges} == {
                 b"stream %d" % k: b"".join(b"data: stream %d %d\n\n" % (k, n) for n in range(20)) for k in range(200)
             }
 
@@ -315,10 +315,10 @@ def test_a_slow_client_holds_the_server_back_and_no_memory():
                 received += len(data)
             assert received == 64 * 2**20
             writer.close()
-            await until(lambda: setting.passed)
+            await until(lambda: setting.exchanges)
             assert memory.most <= 2**20
             assert memory.held == 0
-            assert setting.passed[0].not_kept
+            assert setting.exchanges[0].not_stored
 
     go(check())
 
@@ -336,8 +336,8 @@ def test_a_request_that_is_sent_in_chunks_passes_in_chunks():
         async with between(talk) as setting:
             request = b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body
             assert await ask(setting.port, request) == LIMITED
-            await until(lambda: setting.passed)
-            assert (seen, b"".join(setting.passed[0].sent)) == ([body], b"hello!")
+            await until(lambda: setting.exchanges)
+            assert (seen, b"".join(setting.exchanges[0].sent)) == ([body], b"hello!")
 
     go(check())
 
@@ -374,10 +374,10 @@ def test_slow_and_vanishing_clients_do_not_touch_the_others():
             got = await asyncio.gather(*(client(setting.port, manner) for manner in manners))
             expected = await client(setting.server_port, "plain")
             assert {one for one, manner in zip(got, manners, strict=True) if manner != "vanish"} == {expected}
-            await until(lambda: len(setting.passed) == len(manners) and not setting.proxy.connections)
-            endings = sorted((b"".join(one.sent).decode(), one.ending) for one in setting.passed)
+            await until(lambda: len(setting.exchanges) == len(manners) and not setting.proxy.connections)
+            endings = sorted((b"".join(one.sent).decode(), one.ending) for one in setting.exchanges)
             assert endings == sorted((one, "cancelled" if one == "vanish" else "complete") for one in manners)
-            for one in setting.passed:
+            for one in setting.exchanges:
                 one.forget()
             assert setting.proxy.memory.held == 0
 

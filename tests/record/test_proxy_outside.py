@@ -16,7 +16,7 @@ from kit import go
 from record.wire import listening, post, request_at
 from treadle._record import proxy as proxy_module
 from treadle._record import upstreams
-from treadle._record.passed import Passed
+from treadle._record.exchange import HttpExchange
 from treadle._record.proxy import Proxy
 from treadle._record.upstreams import Routes, upstream_at
 
@@ -69,7 +69,7 @@ def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, t
             outer.close()
 
     async def work() -> None:
-        passed: list[Passed] = []
+        exchanges: list[HttpExchange] = []
         server = await asyncio.start_server(echo_quietly, "localhost", 0, ssl=context)
         port = server.sockets[0].getsockname()[1]
         async with listening(gate) as gate_port:
@@ -78,7 +78,7 @@ def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, t
                 monkeypatch.setattr(upstreams, "getproxies", lambda: named)
                 monkeypatch.setattr(upstreams, "is_local", lambda host: False)
                 monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
-            proxy = Proxy(Routes({"": upstream_at(f"https://localhost:{port}")}), passed.append)
+            proxy = Proxy(Routes({"": upstream_at(f"https://localhost:{port}")}), exchanges.append)
             address = await proxy.start()
             reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
             for number in range(2):
@@ -87,7 +87,7 @@ def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, t
             writer.close()
             await proxy.close()
         server.close()
-        assert [one.ending for one in passed] == ["complete", "complete"]
+        assert [one.ending for one in exchanges] == ["complete", "complete"]
 
     go(work())
     assert bool(asked) is through
@@ -111,7 +111,7 @@ def test_a_proxy_of_the_network_that_refuses_is_named(monkeypatch: pytest.Monkey
         async with listening(gate) as port:
             monkeypatch.setattr(upstreams, "getproxies", lambda: {"http": f"127.0.0.1:{port}"})
             monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
-            proxy = Proxy(Routes({"": upstream_at("http://api.example")}), Passed.forget)
+            proxy = Proxy(Routes({"": upstream_at("http://api.example")}), HttpExchange.forget)
             address = await proxy.start()
             reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
             writer.write(post("/v1", b"hello"))

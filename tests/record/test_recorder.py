@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from treadle._journal.memory import MemoryJournal
-from treadle._record.passed import MAX_KEPT, Memory, Passed
+from treadle._record.exchange import MAX_STORED, HttpExchange, Memory
 from treadle._record.process import RecorderProcess
 from treadle._record.recorder import Recorder
 from treadle._record.runs import RunWriter
@@ -27,15 +27,15 @@ from waiting import eventually
 KEY = "made-up-key-0123456789"
 
 
-def exchange(memory: Memory, *, request: bytes = b'{"q": 1}', response: bytes = b'{"a": 1}') -> Passed:
-    passed = Passed(
+def exchange(memory: Memory, *, request: bytes = b'{"q": 1}', response: bytes = b'{"a": 1}') -> HttpExchange:
+    exchange = HttpExchange(
         memory, upstream="https://api.example/v1", method="POST", path="/v1/chat/completions", secrets=(KEY,)
     )
-    passed.keep_request(request)
-    passed.status, passed.headers = 200, {"content-type": "application/json", "set-cookie": "session=1"}
-    passed.keep_response(response)
-    passed.end("complete")
-    return passed
+    exchange.keep_request(request)
+    exchange.status, exchange.headers = 200, {"content-type": "application/json", "set-cookie": "session=1"}
+    exchange.keep_response(response)
+    exchange.end("complete")
+    return exchange
 
 
 def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
@@ -112,7 +112,7 @@ def test_a_journal_that_another_process_holds_does_not_hold_up_the_end(
 
 
 class Full:
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
+    async def take(self, exchange: HttpExchange, clean: Callable[[str], str]) -> str:
         raise JournalError("the disk is full")
 
     async def close(self, *, ended: bool) -> None:
@@ -135,7 +135,7 @@ def test_too_much_is_passed_and_not_kept():
     memory, said = Memory(), list[str]()
     recorder = Recorder([Full()], said.append)
     large = exchange(memory)
-    large.keep_response(b"x" * MAX_KEPT)
+    large.keep_response(b"x" * MAX_STORED)
     assert memory.held == 0
     large.keep_response(b"more")
     recorder(large)
@@ -171,7 +171,7 @@ def test_frames_are_read_as_they_were_written(tmp_path: Path):
     with file.open("rb") as pipe:
         frame = read_frame(pipe)
         assert isinstance(frame, Frame)
-        again = frame.passed()
+        again = frame.exchange()
         assert {n: v for n, v in again.__dict__.items() if n in Frame.__struct_fields__} == {
             n: v for n, v in one.__dict__.items() if n in Frame.__struct_fields__
         }

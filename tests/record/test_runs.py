@@ -17,16 +17,16 @@ from record.exchanges import (
     calls,
     chat,
     events,
+    exchange,
     lamp_run,
-    passed,
     recorded,
     result,
     says,
 )
 from treadle import Agent, ScriptedModel, blame, compare, fork, replay, tool
 from treadle._journal.memory import MemoryJournal
+from treadle._record.exchange import HttpExchange
 from treadle._record.findings import findings
-from treadle._record.passed import Passed
 from treadle._record.runs import RunWriter
 from treadle._types import events as ev
 from treadle._types.errors import JournalError
@@ -339,9 +339,9 @@ def test_a_journal_that_fails_loses_what_failed_and_no_more():
 
 def test_what_is_no_request_to_a_model_is_no_run():
     others = [
-        passed("/v1/embeddings", {"input": "x"}, {}),
-        passed("/v1/chat/completions", {"odd": True}, {"error": "bad"}, status=400),
-        passed("/v1/models", {}, {}),
+        exchange("/v1/embeddings", {"input": "x"}, {}),
+        exchange("/v1/chat/completions", {"odd": True}, {"error": "bad"}, status=400),
+        exchange("/v1/models", {}, {}),
     ]
     assert go(recorded(others)) == []
 
@@ -388,9 +388,9 @@ def test_a_word_in_common_makes_no_child():
 def test_conversations_with_the_same_question_at_once_are_never_mixed(own_ids: bool):
     """In any order, also where a provider gives the same ids to all of them."""
     chance = random.Random(own_ids)
-    waiting: list[list[Passed]] = []
+    waiting: list[list[HttpExchange]] = []
     for number in range(8):
-        first, exchanges = 100 * number if own_ids else 0, list[Passed]()
+        first, exchanges = 100 * number if own_ids else 0, list[HttpExchange]()
         messages: list[Any] = [SYSTEM, QUESTION]
         for step in range(1, chance.randint(2, 5)):
             called = calls(("price", {"item": f"item {step}"}), start=first + step)
@@ -398,7 +398,7 @@ def test_conversations_with_the_same_question_at_once_are_never_mixed(own_ids: b
             messages = [*messages, called, result(f"{first} {step}", first + step)]
         waiting.append([*exchanges, chat(messages, says(f"done {first}"))])
     lengths = sorted(len(one) - 1 for one in waiting)
-    mixed: list[Passed] = []
+    mixed: list[HttpExchange] = []
     while left := [one for one in waiting if one]:
         mixed.append(chance.choice(left).pop(0))
     runs = go(recorded(mixed))

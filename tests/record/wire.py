@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from treadle._record.passed import Memory, Passed
+from treadle._record.exchange import HttpExchange, Memory
 from treadle._record.proxy import Proxy
 from treadle._record.upstreams import Routes, upstream_at
 
@@ -43,10 +43,10 @@ async def listening(talk: Talk) -> AsyncIterator[int]:
 class Setting:
     """A proxy in front of one server."""
 
-    def __init__(self, proxy: Proxy, port: int, passed: list[Passed]) -> None:
+    def __init__(self, proxy: Proxy, port: int, exchanges: list[HttpExchange]) -> None:
         self.proxy = proxy
         self.server_port = port
-        self.passed = passed
+        self.exchanges = exchanges
 
     @property
     def port(self) -> int:
@@ -55,13 +55,13 @@ class Setting:
 
 @asynccontextmanager
 async def between(talk: Talk, *, path: str = "", memory: Memory | None = None) -> AsyncIterator[Setting]:
-    passed: list[Passed] = []
+    exchanges: list[HttpExchange] = []
     async with listening(talk) as port:
         routes = Routes({"": upstream_at(f"http://127.0.0.1:{port}{path}")})
-        proxy = Proxy(routes, passed.append, memory=memory)
+        proxy = Proxy(routes, exchanges.append, memory=memory)
         await proxy.start()
         try:
-            yield Setting(proxy, port, passed)
+            yield Setting(proxy, port, exchanges)
         finally:
             await proxy.close()
 

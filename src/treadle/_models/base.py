@@ -14,8 +14,8 @@ from treadle._types.request import Delta, Reply, Request, StreamPart
 
 @runtime_checkable
 class Model(Protocol):
-    """What the engine needs of a model. Failures are raised as `ModelError` or a subclass of it; any other exception
-    counts as one too (see `model_failure`)."""
+    """A language model, as the engine uses it. Failures are raised as `ModelError` or a subclass of it; any other
+    exception counts as one too (see `model_failure`)."""
 
     @property
     def name(self) -> str: ...
@@ -41,9 +41,9 @@ async def meet(model: Model) -> None:
 def refused_tools(model: Model, *, store: bool) -> None:
     """The model's server has refused tools: later runs do not offer them to it first. With `store`, nor do those of
     later processes."""
-    told = getattr(model, "refused_tools", None)
-    if told is not None:
-        told(store=store)
+    report = getattr(model, "refused_tools", None)
+    if report is not None:
+        report(store=store)
 
 
 class Closing:
@@ -61,7 +61,7 @@ class Closing:
 
 
 def model_failure(model: Model, error: BaseException) -> BaseException:
-    """What an exception of a model's stream means: a failure of the model, whatever its class. A wrong configuration
+    """Turn an exception of a model's stream into a failure of the model, whatever its class. A wrong configuration
     stays one, and so does the cancellation of the task that reads the stream; a cancellation that nobody asked for (of
     a scope inside the model) is a failure like any other."""
     if isinstance(error, ModelError | ConfigError):
@@ -70,9 +70,9 @@ def model_failure(model: Model, error: BaseException) -> BaseException:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             return error
-    from treadle._models.transport.failures import foreign_failure  # only when something has failed
+    from treadle._models.transport.failures import model_failure  # only when something has failed
 
-    return foreign_failure(model.name, error)
+    return model_failure(model.name, error)
 
 
 async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:

@@ -18,7 +18,7 @@ Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
 MINILM = "minilm"
 _FUSION = 60
 """The usual constant of reciprocal rank fusion."""
-_MAX_KEPT = 5_000
+_MAX_CACHED = 5_000
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -33,17 +33,10 @@ def embedder_named(name: str) -> Embedder:
     return Embeddings(name)
 
 
-def embedder_here() -> Embedder | None:
-    """The embedder that needs neither key nor network; None when the extra `embeddings` is not installed."""
-    from treadle._models.minilm.embeddings import LocalEmbeddings, installed
-
-    return LocalEmbeddings() if installed() else None
-
-
 async def embedded(embedder: Embedder, texts: list[str]) -> Vectors:
     """One vector for each text."""
-    given = embedder(texts)
-    vectors = await given if isawaitable(given) else given
+    result = embedder(texts)
+    vectors = await result if isawaitable(result) else result
     if len(vectors) != len(texts):
         raise ToolError(f"the embedder returned {len(vectors)} vectors for {len(texts)} texts")
     return vectors
@@ -79,17 +72,17 @@ class Meanings:
 
     def __init__(self, embedder: Embedder | str) -> None:
         self.embedder = embedder_named(embedder) if isinstance(embedder, str) else embedder
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._vectors: OrderedDict[str, bytes] = OrderedDict()
 
     async def ranked(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
         """The index of each text and its similarity to the query, best first."""
-        missing = [text for text in dict.fromkeys((*texts, query)) if text not in self._kept]
+        missing = [text for text in dict.fromkeys((*texts, query)) if text not in self._vectors]
         if missing:
             vectors = await embedded(self.embedder, missing)
-            self._kept.update(zip(missing, map(packed, vectors), strict=True))
-        vectors_of = self._kept.copy()
-        while len(self._kept) > _MAX_KEPT:
-            self._kept.popitem(last=False)
+            self._vectors.update(zip(missing, map(packed, vectors), strict=True))
+        vectors_of = self._vectors.copy()
+        while len(self._vectors) > _MAX_CACHED:
+            self._vectors.popitem(last=False)
         return nearest(vectors_of[query], ((index, vectors_of[text]) for index, text in enumerate(texts)))
 
 

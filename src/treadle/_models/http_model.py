@@ -72,9 +72,7 @@ class HttpModel(Closing):
         max_concurrency: Count | None = None,
         provider_tools: Sequence[ProviderTool] = (),
     ) -> None:
-        self._provider = (
-            provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
-        )
+        self._provider = self._provider_of(provider)
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
         self._name = name
@@ -85,7 +83,7 @@ class HttpModel(Closing):
         self._stranger = False
         if profile is None:
             facts = profile_for(self._provider, name)
-            if facts.calls_known and self._connection.base_url.rstrip("/") != self._provider.base_url.rstrip("/"):
+            if facts.calls_known and not self.at_home:
                 facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
             # A vendor's model of which the table has even the price is the same whoever passes it on.
             self._met = self._met or (self._provider.serves is None and facts.prices is not None)
@@ -96,6 +94,10 @@ class HttpModel(Closing):
         self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
         self._endpoints: dict[bool, Endpoint] = {}
+
+    @classmethod
+    def _provider_of(cls, provider: str | Provider) -> Provider:
+        return provider if isinstance(provider, Provider) else provider_named(provider or cls.default_provider)
 
     @property
     def name(self) -> str:
@@ -121,20 +123,20 @@ class HttpModel(Closing):
 
     @property
     def at_home(self) -> bool:
-        """Whether requests go to the provider itself, not to another server with its protocol."""
+        """True when requests go to the provider itself, not to another server with its protocol."""
         return self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
 
     def body_of(self, request: Request) -> bytes:
-        """What would be sent for a request whose reply is not streamed."""
+        """Encode a request whose reply is not streamed."""
         return self._body(request, False)
 
     def reader_of(self, request: Request) -> Reader:
-        """What reads the reply to it."""
+        """Return the reader of the reply to such a request."""
         return self._reader(request)
 
     @property
     def searches_tools(self) -> bool:
-        """Whether its API keeps tools that are `deferred` from the model until a search of its own finds them."""
+        """True when its API hides `deferred` tools from the model until a search of its own returns them."""
         return False
 
     def __repr__(self) -> str:
@@ -156,14 +158,14 @@ class HttpModel(Closing):
         self._take_profile(self.media.of(probed))
 
     async def contact(self) -> Contact | None:
-        """What the server says of itself and its model; None when it says nothing."""
+        """Ask the server about itself and its model; None when it does not answer."""
         from treadle._models.contact.recognize import recognize  # for such servers only
 
         return await recognize(self._connection, self._provider, self._name)
 
     @property
     def untried(self) -> bool:
-        """Whether only a trial can tell if its native calls work: nobody has said so, and it is not one that is
+        """True when only a trial can tell if its native calls work: no profile says so, and its replies are not
         constrained instead."""
         offered = self._profile.tool_call and not self._profile.calls_natively
         return self._stranger and offered and "tool_call" not in self._abilities
@@ -171,16 +173,16 @@ class HttpModel(Closing):
     def refused_tools(self, *, store: bool) -> None:
         """The server has refused tools: it is not offered them again, here and by later models of this process, or with
         `store` of later ones, too."""
-        found = {"tool_call": False}
+        abilities = {"tool_call": False}
         remember(
-            ProbedProfile(self.provider, self._name, self.address, None, found, probed=time.time(), refused=True),
+            ProbedProfile(self.provider, self._name, self.address, None, abilities, probed=time.time(), refused=True),
             store=store,
         )
-        self._take_profile(self._profile.with_abilities(found))
+        self._take_profile(self._profile.with_abilities(abilities))
 
-    def tried(self, found: ProbedProfile, *, store: bool) -> None:
-        """A probe has found this out about the model."""
-        remember(found, store=store)
+    def tried(self, probed: ProbedProfile, *, store: bool) -> None:
+        """Use and remember what a probe has measured."""
+        remember(probed, store=store)
         self._take_profile(with_probed_facts(self._profile, self.provider, self._name, self.address))
 
     def with_every_ability(self) -> Self:
@@ -208,7 +210,7 @@ class HttpModel(Closing):
             raise connection_lost(self._origin, f"{text} Name one: {self.address}#MODEL")
 
     def _may_be_endless(self, request: Request) -> bool:
-        """Whether a reply may have no end, so that it is looked at while it comes."""
+        """Tell whether a reply may have no end, so that it is checked while it streams."""
         return False
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
@@ -266,7 +268,7 @@ class HttpModel(Closing):
         return self._endpoint(streaming), None
 
     def _reconsidered(self, error: ModelError) -> ModelError:
-        """What a failure means to this provider, if not what it means to all."""
+        """Change a failure that means something else at this provider than at others."""
         return error
 
     def _path(self, streaming: bool) -> str:

@@ -1,4 +1,4 @@
-"""What each provider's format takes: which kinds of content, given how, of which types, and how large.
+"""The media that each provider's format accepts: which kinds of content, in which form and type, and how large.
 
 A new format is one more `MediaForms` here, an attribute `media` of its model, and a function in its
 `wire.py` that writes the parts. What a model cannot be sent is turned to text, fetched, or refused by the engine
@@ -42,7 +42,7 @@ FILE_IDS = {
 
 
 class MediaForms(Struct, frozen=True):
-    """What one format takes."""
+    """The media that one format accepts."""
 
     image: tuple[Source, ...] = ()
     pdf: tuple[Source, ...] = ()
@@ -100,7 +100,7 @@ BEDROCK = MediaForms(("data", "id"), ("data", "id"), (), max_image=3_750_000, ma
 
 
 def kind_of(part: MediaPart) -> Kind:
-    """What a part holds, by its class and MIME type."""
+    """Return the kind of a part's content, by its class and MIME type."""
     if isinstance(part, ImagePart):
         return "image"
     if isinstance(part, AudioPart):
@@ -134,6 +134,6 @@ def data_url(part: MediaPart) -> str:
 
 
 def forms_of(model: object) -> MediaForms:
-    """What a model's format takes; anything, if it does not say."""
+    """Return what a model's format accepts; anything, if it does not say."""
     forms = getattr(model, "media", None)
     return forms if isinstance(forms, MediaForms) else ANYTHING

@@ -104,7 +104,7 @@ def _check_entry(entry: Entry, where: str) -> None:
 
 
 def entry_parts(entry: Entry, request: Request, number: int, chunk: int) -> Iterator[StreamPart]:
-    """What a model streams that answers with this entry."""
+    """Yield the stream of a model that answers with this entry."""
     if isinstance(entry, BaseException):
         raise entry
     reply = to_reply(entry, request, number)

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from treadle._record.passed import MAX_KEPT
+from treadle._record.exchange import MAX_STORED
 from treadle._tools.builtin.reading.compression import Inflater
 
 
@@ -29,17 +29,17 @@ def unpacked(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
                 piece = unpack(piece)
             except Exception as error:
                 raise UnreadableError(f"its {encoding} encoding is broken: {error}") from None
-            if len(piece) > 4 * MAX_KEPT:  # the next unpacker would read it as whole
+            if len(piece) > 4 * MAX_STORED:  # the next unpacker would read it as whole
                 raise UnreadableError("it is too large when unpacked")
         size += len(piece)
-        if size > 4 * MAX_KEPT:
+        if size > 4 * MAX_STORED:
             raise UnreadableError("it is too large when unpacked")
         yield piece
 
 
 def _unpacker(coder: str) -> _Unpacker:
     if coder in ("gzip", "x-gzip", "deflate"):
-        return partial(Inflater(coder).feed, max_length=4 * MAX_KEPT + 1)
+        return partial(Inflater(coder).feed, max_length=4 * MAX_STORED + 1)
     module, maker, install = {
         "br": ("brotli", "Decompressor", "brotli"),
         "zstd": ("zstandard", "ZstdDecompressor", "zstandard"),
@@ -49,7 +49,7 @@ def _unpacker(coder: str) -> _Unpacker:
     except ImportError:
         raise UnreadableError(f"it is compressed with {coder}: `pip install {install}` to record it") from None
     if decoder is None:
-        raise UnreadableError(f"its encoding {coder} is not known")
+        raise UnreadableError(f"its encoding {coder} is unknown")
     return in_slices(decoder.process if coder == "br" else decoder.decompressobj().decompress)
 
 
@@ -64,7 +64,7 @@ def in_slices(decode: _Unpacker) -> _Unpacker:
         out = bytearray()
         for start in range(0, len(piece), _SLICE):
             out += decode(piece[start : start + _SLICE])
-            if len(out) > 4 * MAX_KEPT:
+            if len(out) > 4 * MAX_STORED:
                 raise UnreadableError("it is too large when unpacked")
         return bytes(out)
 

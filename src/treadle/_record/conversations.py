@@ -28,7 +28,7 @@ SILENT_SECONDS = 3600.0
 
 
 def fingerprint(message: Message) -> str:
-    """What a message says, whatever ids its calls have: not all protocols have them."""
+    """Return a fingerprint of a message without the ids of its calls: not all protocols have them."""
     match message:
         case AssistantMessage():
             calls = [(call.name, call.args or call.raw) for call in message.calls]
@@ -111,7 +111,7 @@ class Conversation:
 
 
 class Conversations:
-    """Those that may still go on."""
+    """The conversations that may still continue."""
 
     def __init__(self) -> None:
         self._by_first: dict[str, list[Conversation]] = {}
@@ -167,7 +167,7 @@ class Conversations:
                     del index[key]
 
     def silent(self) -> list[Conversation]:
-        """Those to close: silent for long, or one too many."""
+        """Return the conversations to close: silent for long, or too many."""
         ordered = sorted(self._all.values(), key=lambda one: one.active)
         size, count, now = sum(one.size for one in ordered), len(ordered), time.monotonic()
         closing: list[Conversation] = []
@@ -180,7 +180,7 @@ class Conversations:
 
 
 def _asks(arguments: Iterable[object], question: str) -> bool:
-    """Whether one of the arguments is the question, or most of it: a word in common says nothing."""
+    """Tell whether one of the arguments is the question, or most of it: a word in common proves nothing."""
     asked = question.strip()
     texts = [text.strip() for text in arguments if isinstance(text, str)]
     return any(
@@ -191,7 +191,7 @@ def _asks(arguments: Iterable[object], question: str) -> bool:
 
 
 def question_of(asked: Asked) -> tuple[tuple[Message, ...], UserMessage, tuple[Message, ...]]:
-    """What came before, what is asked, and what has been said since."""
+    """Split messages into the history, the question, and what followed it."""
     place = next(
         (i for i, m in reversed(list(enumerate(asked.messages))) if isinstance(m, UserMessage)), len(asked.messages)
     )

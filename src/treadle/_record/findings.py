@@ -1,4 +1,4 @@
-"""What engines hide: broken prefixes, loops, retries, calls without results, cut replies, tools that always fail."""
+"""Finds what engines hide: broken prefixes, loops, retries, calls without results, cut replies, tools that fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 def findings(records: Sequence[Record]) -> list[Finding]:
-    """What stands out in a run, in the order in which it shows."""
+    """List what stands out in a run, in the order of its records."""
     unordered = [*_prefixes(records), *_replies(records), *_calls(records), *_tools(records)]
     return sorted(unordered, key=lambda finding: finding.seq)
 

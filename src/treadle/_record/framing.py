@@ -51,7 +51,7 @@ class Head(Struct, frozen=True):
 
     @property
     def closes(self) -> bool:
-        """Whether the connection ends with this message."""
+        """True when the connection ends with this message."""
         tokens = self.tokens(b"connection")
         version = self.first[:8] if self.first.startswith(b"HTTP/") else self.first[-8:]
         return "close" in tokens or (version == b"HTTP/1.0" and "keep-alive" not in tokens)

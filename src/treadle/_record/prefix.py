@@ -1,4 +1,4 @@
-"""What a request has in common with the one before it, byte by byte, and what the rest has cost."""
+"""Compares a request with the one before it, byte by byte, and computes what the difference has cost."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def compared(
     if not earlier:
         return Prefix()
     total = sum(len(data) for _, data in earlier)
-    kept = 0
+    equal = 0
     for index, (name, data) in enumerate(earlier):
         other_name, other = now[index] if index < len(now) else ("", b"")
         if name == other_name and data == other:
-            kept += len(data)
+            equal += len(data)
             continue
         at = _first_difference(data, other) if name == other_name else 0
-        kept += at
-        lost = round((tokens or total // 4) * (total - kept) / total)
+        equal += at
+        lost = round((tokens or total // 4) * (total - equal) / total)
         excerpt = slice(max(0, at - _AROUND), at + _AROUND)
-        return Prefix(total, kept, name, _text(data[excerpt]), _text(other[excerpt]), lost, _cost(lost, profile))
-    return Prefix(total, kept)
+        return Prefix(total, equal, name, _text(data[excerpt]), _text(other[excerpt]), lost, _cost(lost, profile))
+    return Prefix(total, equal)
 
 
 def _first_difference(one: bytes, other: bytes) -> int:
@@ -62,7 +62,7 @@ def _text(data: bytes) -> str:
 
 
 def _cost(tokens: int, profile: Profile) -> float | None:
-    """What reading them from a cache would have saved."""
+    """Compute what reading the tokens from a cache would have saved."""
     prices = profile.prices
     if prices is None or prices.cached is None:
         return None

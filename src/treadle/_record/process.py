@@ -8,7 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from treadle._python_process import SAFE_FOLDER, module_command
-from treadle._record.passed import Passed, wait_while_moving
+from treadle._record.exchange import HttpExchange, wait_while_moving
 from treadle._record.worker import MODULE, End, Recording, frame_of, write_frame
 
 
@@ -19,7 +19,7 @@ class RecorderProcess:
         self.lost = 0
         """Exchanges that passed after the worker had ended."""
         self._say = say
-        self._queue: SimpleQueue[Passed | None] = SimpleQueue()
+        self._queue: SimpleQueue[HttpExchange | None] = SimpleQueue()
         self._worker = subprocess.Popen(module_command(MODULE), stdin=subprocess.PIPE, cwd=SAFE_FOLDER)
         self._recording = recording
         self._thread = threading.Thread(target=self._send, name="treadle-record", daemon=True)
@@ -29,8 +29,8 @@ class RecorderProcess:
     def pid(self) -> int:
         return self._worker.pid
 
-    def __call__(self, passed: Passed) -> None:
-        self._queue.put(passed)
+    def __call__(self, exchange: HttpExchange) -> None:
+        self._queue.put(exchange)
 
     def close(self, seconds: float = 90.0) -> None:
         """Have everything written down, and stop."""
@@ -51,13 +51,13 @@ class RecorderProcess:
         pipe = self._worker.stdin
         assert pipe is not None
         alive = self._try(lambda: write_frame(pipe, self._recording))
-        while (passed := self._queue.get()) is not None:
-            frame = frame_of(passed)
+        while (exchange := self._queue.get()) is not None:
+            frame = frame_of(exchange)
             if alive and not self._try(lambda frame=frame: write_frame(pipe, frame)):
                 alive = False
                 self._say("the recorder has ended: nothing more is recorded. The program is not affected")
             self.lost += not alive
-            passed.forget()
+            exchange.forget()
         if alive:
             self._try(lambda: write_frame(pipe, End()))
         self._try(pipe.close)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import parse_qsl, unquote
 
+from treadle._record.exchange import HttpExchange, Memory
 from treadle._record.framing import (
     MAX_HEAD,
     PIECE,
@@ -25,7 +26,6 @@ from treadle._record.framing import (
     response_body,
     status_of,
 )
-from treadle._record.passed import Memory, Passed
 from treadle._record.upstreams import Routes, Upstream, gateway_for, tls_context
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import header_secrets
@@ -37,12 +37,14 @@ _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 class Proxy:
     """Listens on this machine alone, and passes requests on to the given servers and nowhere else."""
 
-    def __init__(self, routes: Routes, on_passed: Callable[[Passed], None], *, memory: Memory | None = None) -> None:
+    def __init__(
+        self, routes: Routes, on_exchange: Callable[[HttpExchange], None], *, memory: Memory | None = None
+    ) -> None:
         self.routes = routes
         self.memory = memory or Memory()
         self.address = ""
         self.connections = 0
-        self._on_passed = on_passed
+        self._on_exchange = on_exchange
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._tls: ssl.SSLContext | None = None
@@ -62,10 +64,10 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def passed(self, exchange: Passed) -> None:
-        """Hand an exchange to the recorder, whose failure is none of the program's."""
+    def hand_over(self, exchange: HttpExchange) -> None:
+        """Hand an exchange to the recorder; its failure does not affect the recorded program."""
         try:
-            self._on_passed(exchange)
+            self._on_exchange(exchange)
         except Exception:
             logger.exception("an exchange was passed on and not recorded")
             exchange.forget()
@@ -126,9 +128,9 @@ class _Protocol(asyncio.StreamReaderProtocol):
             self.on_made()
 
     def eof_received(self) -> bool | None:
-        kept = super().eof_received()
+        keep_open = super().eof_received()
         self._gone()
-        return kept
+        return keep_open
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -198,7 +200,7 @@ class _Connection:
                 self._server.abort()
 
     async def _exchange(self) -> bool:
-        """Pass one request and its response; whether the connections can be used for another one."""
+        """Pass on one request and its response; return whether the connections can be used for another one."""
         try:
             read = await read_head(self._client.reader)
         except FramingError as error:
@@ -213,46 +215,46 @@ class _Connection:
         else:
             await self._refuse(*route.args)
             return False
-        passed = _kept(self._proxy.memory, upstream, method, target, head)
+        exchange = _new_exchange(self._proxy.memory, upstream, method, target, head)
         self._client.protocol.on_gone = self._client_gone
         try:
-            return await self._pass(head, upstream, method, target, passed)
+            return await self._pass(head, upstream, method, target, exchange)
         except asyncio.CancelledError:
-            passed.end("cancelled")
+            exchange.end("cancelled")
             raise
         except (OSError, FramingError, asyncio.IncompleteReadError):
-            passed.end("cut" if self._client.reader.exception() is None and not self._client.ended else "cancelled")
+            exchange.end("cut" if self._client.reader.exception() is None and not self._client.ended else "cancelled")
             self._client.abort()  # whoever waits for the rest learns at once that it does not come
             return False
         finally:
             self._client.protocol.on_gone = None
-            passed.end("cut")
-            self._proxy.passed(passed)
+            exchange.end("cut")
+            self._proxy.hand_over(exchange)
 
-    async def _pass(self, head: Head, upstream: Upstream, method: bytes, target: str, passed: Passed) -> bool:
+    async def _pass(self, head: Head, upstream: Upstream, method: bytes, target: str, exchange: HttpExchange) -> bool:
         try:
-            sending = request_body(head, passed.keep_request)
+            sending = request_body(head, exchange.keep_request)
         except FramingError as error:
-            passed.end("refused")
+            exchange.end("refused")
             await self._refuse(400, str(error))
             return False
         try:
             server = await self._connected(upstream)
         except (OSError, FramingError) as error:
-            passed.end("unreachable")
+            exchange.end("unreachable")
             await self._refuse(502, f"{upstream.address} cannot be reached: {getattr(error, 'strerror', '') or error}")
             return False
         server.protocol.on_gone = None
         await server.write(_rewritten(head, method, target, upstream))
         upload = asyncio.create_task(self._upload(sending, server))
         try:
-            return await self._answer(head, method, server, passed, upload)
+            return await self._answer(head, method, server, exchange, upload)
         finally:
             upload.cancel()
             await asyncio.gather(upload, return_exceptions=True)
 
     async def _answer(
-        self, asked: Head, method: bytes, server: _Side, passed: Passed, upload: asyncio.Task[None]
+        self, asked: Head, method: bytes, server: _Side, exchange: HttpExchange, upload: asyncio.Task[None]
     ) -> bool:
         while True:  # interim answers (100 Continue) come before the one that counts
             read = await read_head(server.reader)
@@ -261,16 +263,16 @@ class _Connection:
             head, raw = read
             status = status_of(head)
             if status == 101:
-                passed.status = status
+                exchange.status = status
                 await self._client.write(raw)
                 await self._tunnel(server)
-                passed.end("complete")
+                exchange.end("complete")
                 return False
             if status >= 200:
                 break
             await self._client.write(raw)
-        passed.status, passed.headers = status, head.headers()
-        body = response_body(head, method, passed.keep_response)
+        exchange.status, exchange.headers = status, head.headers()
+        body = response_body(head, method, exchange.keep_response)
         await self._client.write(raw)
         while not body.done:
             data = await server.reader.read(PIECE)
@@ -281,7 +283,7 @@ class _Connection:
             used = body.feed(data)
             self._ends = self._ends or used < len(data)
             await self._client.write(data[:used])
-        passed.end("complete")
+        exchange.end("complete")
         if self._ends or asked.closes or head.closes or body.until_close or not upload.done():
             return False
         server.protocol.on_gone = self._client.close  # an idle connection ends on both sides
@@ -366,11 +368,11 @@ def _rewritten(head: Head, method: bytes, target: str, upstream: Upstream) -> by
     return Head(first, lines).encode()
 
 
-def _kept(memory: Memory, upstream: Upstream, method: bytes, target: str, head: Head) -> Passed:
+def _new_exchange(memory: Memory, upstream: Upstream, method: bytes, target: str, head: Head) -> HttpExchange:
     path, _, query = target.partition("?")
     secrets = [*header_secrets(head.headers()), *header_secrets(dict(parse_qsl(query)))]
-    passed = Passed(
+    exchange = HttpExchange(
         memory, upstream=upstream.address, method=method.decode("latin-1"), path=path, secrets=tuple(secrets)
     )
-    passed.request_encoding = head.value(b"content-encoding")
-    return passed
+    exchange.request_encoding = head.value(b"content-encoding")
+    return exchange

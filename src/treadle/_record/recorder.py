@@ -1,6 +1,6 @@
-"""What becomes of an exchange after it has passed: a thread writes it down (in a process of its own, see `worker.py`).
+"""Writes finished exchanges down in a thread (of a process of its own, see `worker.py`).
 
-Nothing here can hold up or end the program that is recorded: what cannot be written is counted and said.
+Nothing here can hold up or end the program that is recorded: what cannot be written is counted and reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from treadle._engine.core.redaction import event_redactor
 from treadle._record.contents import UnreadableError
-from treadle._record.passed import PATIENCE, Passed, wait_while_moving
+from treadle._record.exchange import PATIENCE, HttpExchange, wait_while_moving
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import TreadleError
 
@@ -21,7 +21,7 @@ from treadle._types.errors import TreadleError
 class Sink(Protocol):
     """Somewhere to write exchanges down."""
 
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
+    async def take(self, exchange: HttpExchange, clean: Callable[[str], str]) -> str:
         """Write one down; `clean` takes the secrets out of a text. Returns why it is not for this sink, if so."""
         ...
 
@@ -40,7 +40,7 @@ class Recorder:
         self._sinks = sinks
         self._say = say
         self._keys: set[str] = set()
-        self._queue: asyncio.Queue[Passed | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[HttpExchange | None] = asyncio.Queue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
         self._written = threading.Condition()
@@ -50,11 +50,11 @@ class Recorder:
         self._thread.start()
         self._ready.wait()
 
-    def __call__(self, passed: Passed) -> None:
+    def __call__(self, exchange: HttpExchange) -> None:
         """Never blocks."""
         with self._written:
             self._left += 1
-        self._put(passed)
+        self._put(exchange)
 
     def wait_below(self, most: int) -> None:
         """Wait until fewer exchanges than that are left to be written."""
@@ -63,7 +63,7 @@ class Recorder:
 
     def close(self, seconds: float = 30.0, *, ended: bool = True, patience: float = PATIENCE) -> bool:
         """Write down what is left, and stop: after `seconds` at the latest, and when nothing could be written for
-        `patience` seconds. Whether all was done."""
+        `patience` seconds. Return whether all was written."""
         self._ended = ended
         self._put(None)
         if not wait_while_moving(self._thread.join, self._thread.is_alive, lambda: self._left, seconds, patience):
@@ -80,29 +80,29 @@ class Recorder:
     def _work(self) -> None:
         asyncio.run(self._take_all())
 
-    def _put(self, passed: Passed | None) -> None:
+    def _put(self, exchange: HttpExchange | None) -> None:
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._queue.put_nowait, passed)
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, exchange)
 
     async def _take_all(self) -> None:
         """The loop runs all the time: a journal renews its claims meanwhile."""
         self._loop = asyncio.get_running_loop()
         self._ready.set()
-        while (passed := await self._queue.get()) is not None:
-            await self._record(passed)
+        while (exchange := await self._queue.get()) is not None:
+            await self._record(exchange)
             with self._written:
                 self._left -= 1
                 self._written.notify()
         for sink in self._sinks:
             await self._guarded(sink.close(ended=self._ended), "the end of the recording failed")
 
-    async def _record(self, passed: Passed) -> None:
+    async def _record(self, exchange: HttpExchange) -> None:
         try:
-            if new := set(passed.secrets) - self._keys:
+            if new := set(exchange.secrets) - self._keys:
                 self._keys |= new
                 known_secrets.keep(self, "key", new)
-            if passed.not_kept:
-                self._miss(passed.not_kept)
+            if exchange.not_stored:
+                self._miss(exchange.not_stored)
                 return
             redactor = event_redactor().current()
 
@@ -110,14 +110,14 @@ class Recorder:
                 return redactor.text(text) if redactor.suspects(text.encode()) else text
 
             before = self.missed.total()
-            refused = [await self._guarded(sink.take(passed, clean), "") for sink in self._sinks]
+            refused = [await self._guarded(sink.take(exchange, clean), "") for sink in self._sinks]
             if self.missed.total() > before:
                 return
             self.recorded += not all(refused)
-            if all(refused) and passed.method == "POST":  # lists of models and the like are no loss
+            if all(refused) and exchange.method == "POST":  # lists of models and the like are no loss
                 self._miss(next(filter(None, refused), "there is neither a journal nor a folder to write it to"))
         finally:
-            passed.forget()
+            exchange.forget()
 
     async def _guarded(self, work: Awaitable[str | None], what: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Exchanges as runs in a journal: what the engine would have recorded, had it made them."""
+"""Writes exchanges to a journal as runs: the records that the engine would have written, had it made the requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
 from treadle._record.contents import UnreadableError, whole
 from treadle._record.conversations import Conversation, Conversations, fingerprint, question_of, text_of_question
-from treadle._record.passed import Passed
+from treadle._record.exchange import HttpExchange
 from treadle._record.prefix import Prefix, compared
 from treadle._record.reading.asked import Asked
 from treadle._record.reading.replies import Answered, profile_at, read_response
@@ -50,9 +50,9 @@ _LOOP = "loop"
 
 
 class RunWriter:
-    """Writes what passes into a journal, a run for each conversation."""
+    """Writes exchanges to a journal, a run for each conversation."""
 
-    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, take_up: bool = True) -> None:
+    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, resume: bool = True) -> None:
         self.runs = 0
         self._journal = journal
         self._agent = agent
@@ -60,37 +60,39 @@ class RunWriter:
         self._owner = f"record-{fresh_id()}"
         self._open = Conversations()
         self._renderers: dict[str, Renderer] = {}
-        self._resumed = not take_up
+        self._resumed = not resume
 
-    async def take(self, passed: Passed, clean: Callable[[str], str]) -> str:
-        if passed.method != "POST" or not (protocol := protocol_of(passed.path)):
-            return f"{_kind(passed.path)} is no request that becomes a run (chat, Responses, Messages, generateContent)"
+    async def take(self, exchange: HttpExchange, clean: Callable[[str], str]) -> str:
+        if exchange.method != "POST" or not (protocol := protocol_of(exchange.path)):
+            return (
+                f"{_kind(exchange.path)} is no request that becomes a run (chat, Responses, Messages, generateContent)"
+            )
         if not self._resumed:
             self._resumed = True
-            await self._take_up()
-        text = clean(whole(passed.sent, passed.request_encoding).decode(errors="replace"))
+            await self._resume_open()
+        text = clean(whole(exchange.sent, exchange.request_encoding).decode(errors="replace"))
         try:
-            asked = read_request(passed.path, msgspec.json.decode(text))
+            asked = read_request(exchange.path, msgspec.json.decode(text))
         except (msgspec.DecodeError, RecursionError) as error:
             raise UnreadableError(f"its request is no JSON that can be read: {error}") from None
         if asked is None:
             return "its request has no messages"
-        answered = read_response(passed, protocol, asked.model)
-        await self.add(asked, answered, passed, len(text))
+        answered = read_response(exchange, protocol, asked.model)
+        await self.add(asked, answered, exchange, len(text))
         return ""
 
-    async def add(self, asked: Asked, answered: Answered, passed: Passed, size: int) -> None:
+    async def add(self, asked: Asked, answered: Answered, exchange: HttpExchange, size: int) -> None:
         """Record one exchange."""
         prints = [fingerprint(message) for message in asked.messages]
         conversation = self._open.find(asked, prints)
-        profile = profile_at(passed.upstream, asked.protocol, asked.model)
+        profile = profile_at(exchange.upstream, asked.protocol, asked.model)
         if conversation is None:
-            conversation = await self._begin(asked, prints, profile, passed)
+            conversation = await self._begin(asked, prints, profile, exchange)
         elif not (conversation.failed and list(prints) == conversation.prints):
-            await self._go_on(conversation, asked, prints, profile, passed)
+            await self._go_on(conversation, asked, prints, profile, exchange)
         conversation.active = time.monotonic()
         try:
-            await self._exchange(conversation, asked, answered, passed, profile, size)
+            await self._exchange(conversation, asked, answered, exchange, profile, size)
         except JournalError:
             self._forget(conversation)  # its state is ahead of its log now
             raise
@@ -98,7 +100,7 @@ class RunWriter:
             await self._end(silent)
 
     async def finish(self) -> list[str]:
-        """End every run: what the program has not said by now, it does not say any more. Returns their ids."""
+        """End every run, since the recorded program sends no more requests; return their ids."""
         runs, problem = [one.run for one in self._open.all()], None
         for conversation in self._open.all():
             try:
@@ -121,7 +123,9 @@ class RunWriter:
 
     # ---- one conversation
 
-    async def _begin(self, asked: Asked, prints: Sequence[str], profile: Profile, passed: Passed) -> Conversation:
+    async def _begin(
+        self, asked: Asked, prints: Sequence[str], profile: Profile, exchange: HttpExchange
+    ) -> Conversation:
         history, question, since = question_of(asked)
         parent = self._open.parent_of(text_of_question(question))
         conversation = Conversation(
@@ -140,7 +144,7 @@ class RunWriter:
             profile=profile,
         )
         added = [MessageAdded(message, "recorded") for message in since]
-        await self._store(conversation, passed.began, started, *added)
+        await self._store(conversation, exchange.began, started, *added)
         self.runs += 1
         if parent is not None:
             parent.children.append(conversation)
@@ -150,7 +154,7 @@ class RunWriter:
         return conversation
 
     async def _go_on(
-        self, conversation: Conversation, asked: Asked, prints: Sequence[str], profile: Profile, passed: Passed
+        self, conversation: Conversation, asked: Asked, prints: Sequence[str], profile: Profile, exchange: HttpExchange
     ) -> None:
         """Bring the run to where the program's next request is."""
         state = conversation.state
@@ -167,7 +171,7 @@ class RunWriter:
         if asked.tools != state.tools and (asked.tools or not asked.previous):
             events.append(ToolsChanged(asked.tools, "the program offered other tools"))
         new = list(asked.messages[common:])
-        paired, rest = self._results(conversation, new, passed)
+        paired, rest = self._results(conversation, new, exchange)
         events += paired
         system = asked.system if state.started is not None and asked.system != state.started.system else None
         system = None if asked.previous and not asked.system else system
@@ -187,16 +191,16 @@ class RunWriter:
             events.append(HistoryReplaced(common, tuple(new), system, why))
         conversation.asked(prints)
         conversation.failed = False
-        await self._store(conversation, passed.began, *events)
+        await self._store(conversation, exchange.began, *events)
 
     def _results(
-        self, conversation: Conversation, new: Sequence[Message], passed: Passed
+        self, conversation: Conversation, new: Sequence[Message], exchange: HttpExchange
     ) -> tuple[list[Event], list[Message]]:
-        """The results of the calls that are open, and the messages that are none."""
+        """Return the results of the open calls, and the other messages."""
         waiting = {call.call.id: call.call for call in conversation.state.calls.open.values()}
         events: list[Event] = []
         rest: list[Message] = []
-        elapsed = max(0.0, passed.began - conversation.time)
+        elapsed = max(0.0, exchange.began - conversation.time)
         iteration = conversation.state.iteration
         in_text = not any(isinstance(message, ToolMessage) for message in new)
         rewritten = False
@@ -223,7 +227,13 @@ class RunWriter:
         return events, rest
 
     async def _exchange(
-        self, conversation: Conversation, asked: Asked, answered: Answered, passed: Passed, profile: Profile, size: int
+        self,
+        conversation: Conversation,
+        asked: Asked,
+        answered: Answered,
+        exchange: HttpExchange,
+        profile: Profile,
+        size: int,
     ) -> None:
         state, retried = conversation.state, conversation.failed
         iteration = state.iteration + 1
@@ -232,20 +242,20 @@ class RunWriter:
         exchanged = Exchanged(
             iteration,
             asked.protocol,
-            passed.status,
-            passed.ending,
+            exchange.status,
+            exchange.ending,
             conversation.attempt,
             size,
             answered.received,
             answered.first_token,
-            passed.elapsed,
+            exchange.elapsed,
             **msgspec.structs.asdict(prefix),
         )
         if not retried:
             rendered = self._renderers[conversation.run].render(state)
             begun = ThinkStarted(_LOOP, iteration, rendered.digest, rendered.parts, rendered.system)
-            await self._store(conversation, passed.began, begun)
-        ended = passed.began + passed.elapsed
+            await self._store(conversation, exchange.began, begun)
+        ended = exchange.began + exchange.elapsed
         conversation.pieces = asked.pieces
         reply = answered.reply
         conversation.failed = reply is None
@@ -267,15 +277,15 @@ class RunWriter:
             decision.problem,
             finish=reply.finish,
             usage=answered.usage,
-            elapsed=passed.elapsed,
+            elapsed=exchange.elapsed,
         )
         await self._store(conversation, ended, exchanged, done)
         conversation.prints.append(fingerprint(state.conversation.window[-1].message))
         self._open.opened(conversation)
 
     async def _end(self, conversation: Conversation) -> None:
-        """The last record, where it is clear how the run ended. A run with an open call stays open: it can be taken
-        over."""
+        """Write the last record, where it is clear how the run ended. A run with an open call stays open: it can be
+        taken over."""
         finished = _end_of(conversation)
         try:
             if finished is not None:
@@ -313,8 +323,8 @@ class RunWriter:
 
     # ---- after a restart
 
-    async def _take_up(self) -> None:
-        """Conversations that an earlier recorder, which was killed, has left open: they may go on."""
+    async def _resume_open(self) -> None:
+        """Continue the conversations that an earlier recorder, which was killed, has left open."""
         for info in await self._journal.list(tag=self._tag, status="idle", limit=200):
             try:
                 records = await self._journal.load(info.run_id)

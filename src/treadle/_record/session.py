@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from treadle._record.passed import Passed
+from treadle._record.exchange import HttpExchange
 from treadle._record.proxy import Proxy
 from treadle._record.upstreams import Routes, child_environment
 from treadle._types.errors import ConfigError
 
 
 async def record_program(
-    command: Sequence[str], routes: Routes, recorder: Callable[[Passed], None], environment: Mapping[str, str]
+    command: Sequence[str], routes: Routes, recorder: Callable[[HttpExchange], None], environment: Mapping[str, str]
 ) -> int:
     """Run a program whose SDKs find the proxy in place of their providers; returns its exit code."""
     proxy = Proxy(routes, recorder)
@@ -43,7 +43,7 @@ async def record_program(
 
 
 async def record_connections(
-    port: int, routes: Routes, recorder: Callable[[Passed], None], ready: Callable[[str], None]
+    port: int, routes: Routes, recorder: Callable[[HttpExchange], None], ready: Callable[[str], None]
 ) -> None:
     """Listen until SIGINT or SIGTERM."""
     proxy = Proxy(routes, recorder)

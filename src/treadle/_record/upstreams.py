@@ -104,10 +104,10 @@ def routes_from(environment: Mapping[str, str], extra: Mapping[str, str]) -> Rou
     """The servers of the SDKs' variables: where they point now, or the provider's own. `extra` has more, by name."""
     upstreams: dict[str, Upstream] = {}
     for sdk in VARIABLES:
-        given = environment.get(sdk.variable, "").strip().replace("//0.0.0.0", "//127.0.0.1")
-        if given:  # the first variable that is set decides
-            given = ollama_address(given) if sdk.variable == "OLLAMA_HOST" else given
-            upstreams.setdefault(sdk.name, upstream_at(given, sdk.name, option=sdk.variable))
+        address = environment.get(sdk.variable, "").strip().replace("//0.0.0.0", "//127.0.0.1")
+        if address:  # the first variable that is set decides
+            address = ollama_address(address) if sdk.variable == "OLLAMA_HOST" else address
+            upstreams.setdefault(sdk.name, upstream_at(address, sdk.name, option=sdk.variable))
     for sdk in VARIABLES:
         if sdk.usual:
             upstreams.setdefault(sdk.name, upstream_at(sdk.usual, sdk.name))
@@ -134,7 +134,7 @@ class Gateway(Struct, frozen=True):
     credentials: str = ""
 
     def request(self, upstream: Upstream) -> bytes:
-        """What asks it for a connection."""
+        """Return the request for a connection to a server."""
         target = f"{upstream.host}:{upstream.port}"
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
         if self.credentials:

@@ -1,5 +1,5 @@
-"""The process that writes down what has passed, so that the proxy has a Python of its own: reading a long conversation
-takes milliseconds that nobody who waits for a piece of a stream should notice.
+"""The process that writes exchanges down, so that the proxy has a Python of its own: reading a long conversation takes
+milliseconds that nobody who waits for a piece of a stream should notice.
 
 Exchanges come over its standard input, one frame each. It ends when it is told to, with every run ended; if its input
 ends before that, the proxy was killed: then runs stay open, for the next recorder to go on with.
@@ -17,13 +17,13 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from treadle._record.passed import PATIENCE, Ending, Memory, Passed
+from treadle._record.exchange import PATIENCE, Ending, HttpExchange, Memory
 
 MODULE = "treadle._record.worker"
 
 
 class Recording(Struct, frozen=True, tag="recording"):
-    """What to write, and where: the first frame."""
+    """The settings of the worker, which are its first frame."""
 
     agent: str
     journal: str | None = None
@@ -50,13 +50,13 @@ class Frame(Struct, frozen=True, tag="exchange"):
     received: list[bytes]
     marks: list[tuple[int, float]]
     ending: Ending
-    not_kept: str
+    not_stored: str
 
-    def passed(self) -> Passed:
-        one = Passed(_FREE, upstream=self.upstream, method=self.method, path=self.path, secrets=self.secrets)
+    def exchange(self) -> HttpExchange:
+        one = HttpExchange(_FREE, upstream=self.upstream, method=self.method, path=self.path, secrets=self.secrets)
         one.request_encoding, one.began, one.status = self.request_encoding, self.began, self.status
         one.headers, one.sent, one.received, one.marks = self.headers, self.sent, self.received, self.marks
-        one.ending, one.elapsed, one.not_kept = self.ending, self.elapsed, self.not_kept
+        one.ending, one.elapsed, one.not_stored = self.ending, self.elapsed, self.not_stored
         return one
 
 
@@ -69,8 +69,8 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Recording | Frame | End)
 
 
-def frame_of(passed: Passed) -> Frame:
-    return Frame(**{name: getattr(passed, name) for name in Frame.__struct_fields__})
+def frame_of(exchange: HttpExchange) -> Frame:
+    return Frame(**{name: getattr(exchange, name) for name in Frame.__struct_fields__})
 
 
 def write_frame(pipe: IO[bytes], frame: Recording | Frame | End) -> None:
@@ -112,7 +112,7 @@ def main() -> None:
     last: Recording | Frame | End | None = None
     with suppress(OSError):
         while isinstance(last := read_frame(pipe), Frame):
-            recorder(last.passed())
+            recorder(last.exchange())
             recorder.wait_below(_WAITING)
     done = recorder.close(seconds=60.0, ended=isinstance(last, End), patience=recording.patience)
     if not recording.quiet:

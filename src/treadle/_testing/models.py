@@ -90,8 +90,8 @@ class TestModel(ScriptedModel):
         return self.answer if wanted is None else msgspec.json.encode(example_value(wanted)).decode()
 
     def _call(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        given = self._args.get(name)
-        return {"name": name, "args": example_value(parameters) if given is None else dict(given)}
+        args = self._args.get(name)
+        return {"name": name, "args": example_value(parameters) if args is None else dict(args)}
 
 
 def _asked_for(request: Request) -> dict[str, Any] | None:

@@ -9,7 +9,14 @@ from typing import Any, Self, cast
 
 from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, web
 
-from treadle._testing.traffic import KEPT_HEADERS, Exchange, body_value, encode_exchange, first_difference, load_traffic
+from treadle._testing.traffic import (
+    STORED_HEADERS,
+    Exchange,
+    body_value,
+    encode_exchange,
+    first_difference,
+    load_traffic,
+)
 
 _MAX_BODY = 64 * 2**20
 _CONNECTION_HEADERS = ("host", "content-length", "accept-encoding", "connection", "transfer-encoding")
@@ -154,14 +161,14 @@ class TrafficRecorder(_LoopbackServer):
             message = f"cannot reach {self.upstream}: {error}"
             return web.json_response({"error": {"type": "traffic_recorder", "message": message}}, status=502)
         async with answer:
-            kept = {name.lower(): value for name, value in answer.headers.items() if name.lower() in KEPT_HEADERS}
-            response = web.StreamResponse(status=answer.status, headers=kept)
+            headers = {name.lower(): value for name, value in answer.headers.items() if name.lower() in STORED_HEADERS}
+            response = web.StreamResponse(status=answer.status, headers=headers)
             await response.prepare(request)
             body = b""
             async for piece in answer.content.iter_any():
                 body += piece
                 await response.write(piece)
-        exchange = Exchange(request.path, body_value(data), answer.status, kept, body.decode(errors="replace"))
+        exchange = Exchange(request.path, body_value(data), answer.status, headers, body.decode(errors="replace"))
         with self.path.open("ab") as file:  # before the response ends: a caller that has it can read the file
             file.write(encode_exchange(exchange))
         await response.write_eof()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from treadle._safety.data import decode_json
 from treadle._types.errors import ConfigError
 
-KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id")
+STORED_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-request-id", "request-id")
 """Response headers that say something about the reply; the others belong to the connection it came over."""
 
 
@@ -34,7 +34,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
     @property
     def streamed(self) -> bool:
-        """Whether the body is a server-sent event stream."""
+        """True when the body is a server-sent event stream."""
         return "event-stream" in self.headers.get("content-type", "")
 
 
@@ -59,7 +59,7 @@ def _exchange(line: str, where: str) -> Exchange:
         row = decode_json(line, dict[str, Any])
         path = str(row["path"]) if "path" in row else urlsplit(str(row["url"])).path
         headers = {
-            name.lower(): value for name, value in row.get("headers", {}).items() if name.lower() in KEPT_HEADERS
+            name.lower(): value for name, value in row.get("headers", {}).items() if name.lower() in STORED_HEADERS
         }
         body = str(row.get("body", ""))
         if "/" not in headers.get("content-type", ""):  # not recorded, or masked

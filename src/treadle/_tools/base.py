@@ -29,8 +29,14 @@ HARMLESS: tuple[Effect, ...] = ("pure", "idempotent")
 """Effects of tools that a model may be made to call, whatever it wanted."""
 Approval = Literal["allow", "ask", "deny"]
 UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
-"""The effect of a tool whose author has not said one: treated like `unsafe`, but not a warning. It is told from one
-that was written down by being this very object."""
+"""The effect of a tool whose author has not declared one: treated like `unsafe`, but not as a warning. It is equal to
+a declared `unsafe`, and told from it by identity."""
+
+
+POLICY = (
+    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
+)  # fmt: skip
+"""The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
 
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
@@ -68,7 +74,7 @@ class ToolContext(Protocol[DepsT_co]):
 
     @property
     def deps(self) -> DepsT_co:
-        """What the run was given as `deps=`."""
+        """The value that the caller passed as `deps=`."""
         ...
 
     @property
@@ -87,7 +93,7 @@ class ToolContext(Protocol[DepsT_co]):
 
 
 def answered_by_caller(**arguments: Any) -> Any:
-    """What a tool without a body has in the place of a function."""
+    """Stand in for the function of an external tool, which must not be called."""
     raise NotImplementedError(
         "this tool has no body: a run that calls it pauses, and whoever called gives the result with "
         "agent.resume(run_id, results={call_id: ...})"
@@ -153,12 +159,12 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
 
     @property
     def external(self) -> bool:
-        """Whether it has no body: whoever called gives the results."""
+        """True for a tool without a body: the caller supplies its results."""
         return self.execute is answered_by_caller
 
     @property
     def marked_unsafe(self) -> bool:
-        """Whether its author said that it sends, pays, deletes or executes."""
+        """True when its author declared that it sends, pays, deletes or executes."""
         return self.effect == "unsafe" and self.effect is not UNMARKED
 
     @property

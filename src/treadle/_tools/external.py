@@ -106,7 +106,7 @@ def _wrapped(returns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problem(tool: Tool, content: Content) -> str:
-    """What is wrong with a result; text stands for itself where the schema takes it, else for the JSON it holds."""
+    """Describe why a result does not fit; text is taken as it is where the schema allows it, else decoded as JSON."""
     if tool.returns is None:
         return ""
     check, text = Checker(_wrapped(tool.returns)), text_of(content)

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
 
 from treadle._safety.logs import get_logger
-from treadle._tools.base import Approval, Effect, Tool
+from treadle._tools.base import POLICY, Approval, Effect, Tool
 from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
 from treadle._types.errors import ConfigError
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class _Decorator(Protocol):
-    """What `tool(timeout=5)` gives: the type variables are those of the function that is decorated."""
+    """The type of `tool(timeout=5)`: its type variables are those of the function that is decorated."""
 
     def __call__(self, function: Callable[P, R], /) -> Tool[P, R]: ...
 
@@ -92,9 +92,6 @@ def tool(
     return make if function is None else make(function)
 
 
-_POLICY = (
-    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
-)  # fmt: skip
 _advised: WeakSet[FunctionType] = WeakSet()
 
 
@@ -119,11 +116,11 @@ def _advise(function: Callable[..., Any], signature: Signature, description: str
 def _make(function: Callable[P, R], name: str | None, description: str | None, policy: dict[str, Any]) -> Tool[P, R]:
     if not callable(function) or isinstance(function, type) or hasattr(function, "as_tool"):
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
-    for given in policy:
-        if given not in _POLICY:
-            near = get_close_matches(given.replace("_", ""), _POLICY, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(_POLICY)}"
-            raise ConfigError(f"tool() has no option {given!r}; {hint}")
+    for option in policy:
+        if option not in POLICY:
+            near = get_close_matches(option.replace("_", ""), POLICY, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(POLICY)}"
+            raise ConfigError(f"tool() has no option {option!r}; {hint}")
     signature = read_signature(function)
     if signature.name == "<lambda>" and name is None:
         raise ConfigError(

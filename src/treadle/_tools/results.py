@@ -66,11 +66,11 @@ def cut(text: str, limit: int) -> str:
     """At most `limit` characters: the beginning, a marker that says how much is left out, the end."""
     if len(text) <= limit:
         return text
-    kept = limit - len(_MARKER.format(len(text)))
-    if kept <= 0:
+    room = limit - len(_MARKER.format(len(text)))
+    if room <= 0:
         return text[: max(limit, 0)]
-    tail = kept // 3
-    return text[: kept - tail] + _MARKER.format(len(text) - kept) + text[len(text) - tail :]
+    tail = room // 3
+    return text[: room - tail] + _MARKER.format(len(text) - room) + text[len(text) - tail :]
 
 
 def to_text(value: Any) -> str:
@@ -163,7 +163,7 @@ def _cut_parts(parts: list[Part], limit: int) -> tuple[Content, str | None]:
 
 
 def describe_failure(name: str, error: BaseException, detail: str) -> str:
-    """What the model is shown of an exception; the text of a `ToolError` is always shown."""
+    """Describe an exception to the model; the text of a `ToolError` is always shown."""
     leaves = list(_leaves(error))[:_FRAMES]
     tool_errors = [leaf for leaf in leaves if isinstance(leaf, ToolError)]
     if tool_errors:

@@ -53,8 +53,8 @@ async def run_call(
     """The outcome of the call. Nothing is raised, whatever the tool does, except when the caller is cancelled."""
     try:
         tool = _require_tool(tool, call, toolkit)
-        given = {**tool.defaults, **call.args} if tool.defaults else call.args
-        args = _prepare(tool, given, limits, extras)
+        arguments = {**tool.defaults, **call.args} if tool.defaults else call.args
+        args = _prepare(tool, arguments, limits, extras)
     except _Refused as refused:
         return ToolOutcome(cut(clean(str(refused)), limits.max_chars), error=refused.kind, executed=False)
     if tool.context_param:
@@ -64,7 +64,7 @@ async def run_call(
         if outcome.error not in ("exception", "timeout") or outcome.waiting:
             break
         await asyncio.sleep(tool.retry_wait * 2**repetition)
-        again = _prepare(tool, given, limits, extras)  # a tool may change the values it is given
+        again = _prepare(tool, arguments, limits, extras)  # the first attempt may have changed its values
         if tool.context_param:
             again[tool.context_param] = context
         outcome = await _run_within_limits(tool, again, limits, Stream(context))
@@ -72,8 +72,7 @@ async def run_call(
 
 
 def wrong_arguments(tool: Tool, call: ToolCall, limits: Limits, extras: Mapping[str, Any]) -> ToolOutcome | None:
-    """What the model is told when a call that somebody else decides about, or answers, cannot be made like this; None
-    if it can."""
+    """Check a call before a person is asked to approve or answer it: the outcome for the model, None if it is valid."""
     try:
         _prepare(_require_tool(tool, call, None), {**tool.defaults, **call.args}, limits, extras)
     except _Refused as refused:
@@ -109,8 +108,8 @@ def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[s
         if problems := check.validate(args, accepted):
             raise _Refused("invalid_args", f"Tool '{tool.name}' was not called: {'; '.join(problems)}")
         if tool.convert is not None:
-            kept = {name: value for name, value in args.items() if name not in accepted} if accepted else args
-            args = tool.convert(kept)
+            own = {name: value for name, value in args.items() if name not in accepted} if accepted else args
+            args = tool.convert(own)
         args.update(accepted)
     except _Refused:
         raise

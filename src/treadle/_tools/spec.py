@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._tools.base import UNMARKED, Approval, Effect, Tool
+from treadle._tools.base import POLICY, UNMARKED, Approval, Effect, Tool
 from treadle._tools.results import to_builtin
 from treadle._tools.schemas import Described, Parameter, describe
 from treadle._tools.signature import context_parameter
@@ -51,7 +51,7 @@ class ToolParam(Struct, frozen=True):
 
 
 class ToolReturn(Struct, frozen=True):
-    """What a tool that is written as a class returns."""
+    """The result of a tool that is written as a class."""
 
     rtype: Any = str
     description: str = ""
@@ -99,25 +99,25 @@ class ToolSpec(Struct, frozen=True, dict=True):
 
         A `ToolError` says what is missing or wrong; when a tool raises it, the model sees its text.
         """
-        given = {param.name: kwargs[param.name] for param in self.inputs if param.name in kwargs}
-        plain, problems = self._plain(given)
+        inputs = {param.name: kwargs[param.name] for param in self.inputs if param.name in kwargs}
+        plain, problems = self._plain(inputs)
         for param in self.inputs:
-            if not param.llm and param.name not in given and param.needed:
+            if not param.llm and param.name not in inputs and param.needed:
                 problems.append(f"argument '{param.name}': missing")
-        problems += checker(self.json_schema()).validate(plain, given.keys() - plain.keys())
+        problems += checker(self.json_schema()).validate(plain, inputs.keys() - plain.keys())
         if problems:
             raise ToolError("; ".join(problems))
         convert = self.described.convert
         defaults = {param.name: param.default for param in self.inputs if param.default is not msgspec.UNSET}
-        return {**defaults, **given, **(convert(plain) if convert else plain)}
+        return {**defaults, **inputs, **(convert(plain) if convert else plain)}
 
-    def _plain(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def _plain(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """The model's inputs as JSON (they may have been converted already), and problems with the other inputs."""
         plain: dict[str, Any] = {}
         problems: list[str] = []
         for param in self.inputs:
-            value = given.get(param.name)
-            if param.name not in given:
+            value = inputs.get(param.name)
+            if param.name not in inputs:
                 continue
             if param.llm:
                 try:
@@ -197,17 +197,9 @@ class BaseTool:
             description=description,
             parameters=spec.json_schema(),
             execute=self,
-            timeout=self.timeout,
-            effect=self.effect,
-            concurrent=self.concurrent,
-            approval=self.approval,
-            pinned=self.pinned,
-            untrusted=self.untrusted,
-            defaults=dict(self.defaults),
-            retries=self.retries,
-            retry_wait=self.retry_wait,
             required_extras=frozenset(param.name for param in hidden if param.needed),
             context_param=context_param,
             needs_deps=needs_deps,
             convert=spec.described.convert,
+            **{setting: getattr(self, setting) for setting in POLICY},
         )

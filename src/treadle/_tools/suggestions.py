@@ -36,16 +36,18 @@ def did_you_mean(args: Mapping[str, Any], message: str) -> str:
     }
     hints: list[str] = []
     for name, value in islice(values.items(), _MAX_ARGUMENTS):
-        given = value.strip().casefold()
+        argument = value.strip().casefold()
         others = [
-            candidate for candidate in candidates if candidate != given and not _echo(candidates, candidate, given)
+            candidate
+            for candidate in candidates
+            if candidate != argument and not _echo(candidates, candidate, argument)
         ]
-        if matches := difflib.get_close_matches(given, others, 1, _MIN_SIMILARITY):
+        if matches := difflib.get_close_matches(argument, others, 1, _MIN_SIMILARITY):
             hints.append(f'{name} = "{candidates[matches[0]]}"')
     return f"Did you mean {', '.join(hints[:_MAX_HINTS])}?" if hints else ""
 
 
-def _echo(candidates: Mapping[str, str], candidate: str, given: str) -> bool:
-    """Whether it is the refused value itself after words of the message: "no file or folder notes.txt"."""
-    before = candidates[candidate][: -len(given)]
-    return candidate.endswith(f" {given}") and before.islower() and given not in candidates
+def _echo(candidates: Mapping[str, str], candidate: str, argument: str) -> bool:
+    """Tell whether a candidate only repeats the refused value after other words: "no file or folder notes.txt"."""
+    before = candidates[candidate][: -len(argument)]
+    return candidate.endswith(f" {argument}") and before.islower() and argument not in candidates

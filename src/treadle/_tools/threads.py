@@ -28,7 +28,7 @@ class _Job:
         """waiting | running | abandoned"""
 
     def begin(self) -> None:
-        self.state = "running"
+        self.state = "running"  # a method, since another thread may change the state right after it
 
     def run(self) -> None:
         result: tuple[Any, BaseException | None]

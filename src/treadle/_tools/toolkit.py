@@ -70,7 +70,7 @@ class Toolkit:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """What the model is shown of the tools."""
+        """The schemas that the model is shown."""
         if self._schemas is None:
             self._schemas = tuple(tool.schema for tool in self)
         return self._schemas
@@ -142,7 +142,7 @@ def builtin_tools(name: str) -> list[Tool]:
 
 
 def makes_tools(value: object) -> bool:
-    """Whether a function returns tools and is not one itself, by its annotation (`-> list[Tool]`, `-> Toolkit`)."""
+    """Tell from its annotation whether a function returns tools and is not one (`-> list[Tool]`, `-> Toolkit`)."""
     if isinstance(value, (Tool, type)) or not callable(value):
         return False
     try:
@@ -173,7 +173,7 @@ def _as_tool(item: object) -> Tool:
 
 
 def _no_list(tools: object) -> str:
-    """What to write in place of something that is no list of tools; empty for what may be one."""
+    """Return what to write in place of a value that is no list of tools; empty for what may be one."""
     if isinstance(tools, dict):
         return f"tools is a list: write tools=[{', '.join(map(str, cast('dict[object, object]', tools)))}]"
     if isinstance(tools, Iterable):
@@ -183,7 +183,7 @@ def _no_list(tools: object) -> str:
 
 
 def _instead(item: object) -> str:
-    """What to write in place of something that is often given for a tool and is none; empty for what may be one."""
+    """Return what to write in place of a value that is often mistaken for a tool; empty for what may be one."""
     kind = type(item).__name__
     if hasattr(item, "read_resource") and hasattr(item, "tools"):
         return f"{kind} is a server, not a tool: write plugins=[McpTools(server)], or tools=await server.tools()"

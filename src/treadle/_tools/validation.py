@@ -75,7 +75,7 @@ class Checker:
         return self._validator
 
     def validate(self, args: dict[str, Any], ignored: Collection[str] = ()) -> list[str]:
-        """What is wrong with the arguments, one text for each problem that the model can act on.
+        """List the problems of the arguments, each as a text that the model can act on.
 
         Problems with `ignored` arguments are left out: extras replace what the model wrote for them.
 
@@ -139,7 +139,7 @@ def unknown_arguments(check: Checker, args: Mapping[str, Any]) -> list[str]:
 
 
 def problems_with(parameters: Mapping[str, Any], args: dict[str, Any]) -> list[str]:
-    """What is wrong with arguments that a person has written, one text for each problem."""
+    """List the problems of arguments that a person has written."""
     check = checker(parameters)
     if unknown := unknown_arguments(check, args):
         takes = ", ".join(sorted(check.names or ())) or "no arguments"

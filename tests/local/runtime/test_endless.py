@@ -49,13 +49,13 @@ def seen(text: str) -> bool:
     watching = EndlessText()
     for letter in text:
         watching.feed(letter)
-    return watching.found
+    return watching.detected
 
 
 def test_it_is_noticed_early():
     watching = EndlessText()
     written = 0
-    while not watching.found:
+    while not watching.detected:
         watching.feed("12345")
         written += 5
     assert written == 160

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kit import go
-from record.exchanges import events, passed, recorded
+from record.exchanges import events, exchange, recorded
 from treadle import replay
-from treadle._record.passed import Passed
+from treadle._record.exchange import HttpExchange
 from treadle._record.reading.requests import chat_messages, protocol_of, read_request
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, ToolMessage, UserMessage
@@ -19,7 +19,7 @@ SCHEMA = {"type": "object", "properties": {"item": {"type": "string"}}}
 ASK = "What does the lamp cost?"
 
 
-def anthropic() -> list[Passed]:
+def anthropic() -> list[HttpExchange]:
     use = {"type": "tool_use", "id": "toolu_1", "name": "price", "input": {"item": "lamp"}}
     first = [{"role": "user", "content": ASK}]
     told = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "40"}]}
@@ -39,12 +39,12 @@ def anthropic() -> list[Passed]:
     answer = message([{"type": "text", "text": "40 dollars."}], "end_turn")
     at = {"upstream": "https://api.anthropic.com"}
     return [
-        passed("/v1/messages", body(first, [marked]), message([thought, use], "tool_use"), **at),
-        passed("/v1/messages", body(second, [marked | {"cache_control": None}]), answer, **at),
+        exchange("/v1/messages", body(first, [marked]), message([thought, use], "tool_use"), **at),
+        exchange("/v1/messages", body(second, [marked | {"cache_control": None}]), answer, **at),
     ]
 
 
-def gemini() -> list[Passed]:
+def gemini() -> list[HttpExchange]:
     call = {"functionCall": {"name": "price", "args": {"item": "lamp"}}}  # without an id, as older models
     first = [{"role": "user", "parts": [{"text": ASK}]}]
     back = {"functionResponse": {"name": "price", "response": {"result": "40"}}}
@@ -63,12 +63,12 @@ def gemini() -> list[Passed]:
     path = "/v1beta/models/gemini-2.5-flash"
     at = {"upstream": "https://generativelanguage.googleapis.com"}
     return [
-        passed(f"{path}:generateContent", body(first), reply(call), **at),
-        passed(f"{path}:streamGenerateContent", body(second), [reply({"text": "40 dollars."})], **at),
+        exchange(f"{path}:generateContent", body(first), reply(call), **at),
+        exchange(f"{path}:streamGenerateContent", body(second), [reply({"text": "40 dollars."})], **at),
     ]
 
 
-def responses(*, chained: bool = False) -> list[Passed]:
+def responses(*, chained: bool = False) -> list[HttpExchange]:
     call = {
         "type": "function_call",
         "id": "fc_1",
@@ -92,8 +92,8 @@ def responses(*, chained: bool = False) -> list[Passed]:
     first = [{"role": "user", "content": ASK}]
     second = body([back], previous_response_id="resp_1") if chained else body([*first, thought, call, back])
     return [
-        passed("/v1/responses", body(ASK if chained else first), reply(1, thought, call)),
-        passed("/v1/responses", second, reply(2, said)),
+        exchange("/v1/responses", body(ASK if chained else first), reply(1, thought, call)),
+        exchange("/v1/responses", second, reply(2, said)),
     ]
 
 
@@ -102,7 +102,7 @@ def responses(*, chained: bool = False) -> list[Passed]:
     [anthropic(), gemini(), responses(), responses(chained=True)],
     ids=["anthropic", "gemini", "responses", "chained"],
 )
-def test_a_run_of_each_protocol(exchanges: list[Passed]):
+def test_a_run_of_each_protocol(exchanges: list[HttpExchange]):
     (records,) = go(recorded(exchanges))
     state = fold(records)
     assert state.question == ASK

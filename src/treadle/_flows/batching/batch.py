@@ -22,7 +22,7 @@ from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
-from treadle._models.batching.apis import BatchApi, Progress, batch_api_for, why_none
+from treadle._models.batching.apis import BatchApi, Progress, batch_api_for, no_batch_reason
 from treadle._models.batching.model import BatchedModel, Batcher
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import ConfigError, JournalError, RunNotFoundError, TreadleError
@@ -209,8 +209,9 @@ class Batch:
             return None
         api = batch_api_for(self._agent.model, anywhere=bool(wanted))
         if wanted and api is None:
+            reason = no_batch_reason(self._agent.model)
             raise ConfigError(
-                f"{self._agent.model.name} has no batch interface here ({why_none(self._agent.model)}): leave out "
+                f"{self._agent.model.name} has no batch interface here ({reason}): leave out "
                 f"interface=True, and {TOGETHER} questions are worked on at a time, at the full price"
             )
         return api
@@ -220,7 +221,8 @@ class Batch:
         """How the questions are asked, in words."""
         if self._api is not None:
             return "through the provider's batch interface, at half the price"
-        return f"{self._together} at a time, at the full price: no batch interface ({why_none(self._agent.model)})"
+        reason = no_batch_reason(self._agent.model)
+        return f"{self._together} at a time, at the full price: no batch interface ({reason})"
 
     async def run(self) -> list[BatchAnswer[Any]]:
         """The answers, in the order of the questions."""

@@ -17,16 +17,16 @@ class EndlessText:
     lines and lines that are drawn repeat themselves as well, and end: they do not count."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.detected = False
         self._tail = ""
 
     def feed(self, piece: str) -> None:
         self._tail = (self._tail + piece)[-_CHARS:]
-        self.found = self.found or is_endless(self._tail)
+        self.detected = self.detected or is_endless(self._tail)
 
 
 def is_endless(text: str) -> bool:
-    """Whether a reply in JSON ends in nothing but repetitions."""
+    """Tell whether a reply in JSON ends in nothing but repetitions."""
     tail = text[-_CHARS:]
     return len(tail) == _CHARS and any(_repeats(tail, size) for size in range(1, _LONGEST + 1))
 

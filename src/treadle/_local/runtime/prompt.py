@@ -206,7 +206,7 @@ class CompletionReader:
 
     @property
     def _is_endless(self) -> bool:
-        return self._endless is not None and self._endless.found
+        return self._endless is not None and self._endless.detected
 
     def reply(self) -> Reply:
         options = self._point.options if self._point is not None else {}

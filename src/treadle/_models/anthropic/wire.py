@@ -190,9 +190,9 @@ def _call_id(call_id: str) -> str:
 
 
 def _matches(content: list[Any], message: AssistantMessage) -> bool:
-    kept = [as_dict(block) for block in content]
-    text = "".join(block["text"] for block in kept if block.get("type") == "text")
-    ids = [block["id"] for block in kept if block.get("type") == "tool_use"]
+    stored = [as_dict(block) for block in content]
+    text = "".join(block["text"] for block in stored if block.get("type") == "text")
+    ids = [block["id"] for block in stored if block.get("type") == "tool_use"]
     return is_reply(message, text, ids)
 
 

@@ -55,8 +55,8 @@ class BatchApi(Protocol):
         ...
 
 
-def why_none(model: Any) -> str:
-    """Why requests to a model are sent one by one, in words for the one who wanted a batch."""
+def no_batch_reason(model: Any) -> str:
+    """Explain to whoever wanted a batch why requests to this model are sent one by one."""
     match getattr(model, "provider", ""):
         case "bedrock" | "vertex":
             return "the batches of Bedrock and Vertex read from and write to a bucket of yours, which is not supported"
@@ -111,8 +111,8 @@ class _Requests:
         return _object(await self._call(method, path, body, json=json))
 
     def _id_in(self, fields: dict[str, Any], name: str) -> str:
-        if found := as_text(fields.get(name)):
-            return found
+        if value := as_text(fields.get(name)):
+            return value
         raise bad_reply(self._model.connection.origin, f"the batch interface gave no {name}", encode(fields))
 
 
@@ -145,7 +145,7 @@ class OpenAIBatches(_Requests):
 
     async def results(self, batch: str) -> dict[str, Result]:
         fields = await self._fields("GET", f"/batches/{quote(batch)}")
-        found: dict[str, Result] = {}
+        results: dict[str, Result] = {}
         if errors := fields.get("errors"):  # the file itself was refused: no request has a response
             raise bad_reply(self._model.connection.origin, "the batch was refused", encode(errors))
         for name in ("output_file_id", "error_file_id"):
@@ -153,8 +153,10 @@ class OpenAIBatches(_Requests):
                 for line in _lines(await self._call("GET", f"/files/{quote(file)}/content")):
                     response = as_dict(line.get("response"))
                     body = response.get("body") or {"error": line.get("error")}
-                    found[as_text(line.get("custom_id"))] = Result(as_count(response.get("status_code")), encode(body))
-        return found
+                    results[as_text(line.get("custom_id"))] = Result(
+                        as_count(response.get("status_code")), encode(body)
+                    )
+        return results
 
 
 class AnthropicBatches(_Requests):
@@ -176,16 +178,16 @@ class AnthropicBatches(_Requests):
         return Progress(state, done, done + as_count(counts.get("processing")), state == "ended")
 
     async def results(self, batch: str) -> dict[str, Result]:
-        found: dict[str, Result] = {}
+        results: dict[str, Result] = {}
         for line in _lines(await self._call("GET", f"{self._path}/{quote(batch)}/results")):
             result, key = as_dict(line.get("result")), as_text(line.get("custom_id"))
             if result.get("type") == "succeeded":
-                found[key] = Result(200, encode(result.get("message")))
+                results[key] = Result(200, encode(result.get("message")))
             elif result.get("type") == "errored":
                 error = as_dict(result.get("error"))
                 kind = as_text((as_dict(error.get("error")) or error).get("type"))
-                found[key] = Result(_STATUS.get(kind, 400), encode(error))
-        return found
+                results[key] = Result(_STATUS.get(kind, 400), encode(error))
+        return results
 
 
 _STATUS = {"api_error": 500, "overloaded_error": 529, "rate_limit_error": 429, "timeout_error": 408}
@@ -215,14 +217,14 @@ class GeminiBatches(_Requests):
         if error := fields.get("error"):
             raise bad_reply(self._model.connection.origin, "the batch failed", encode(error))
         inlined = as_dict(as_dict(fields.get("response")).get("inlinedResponses")).get("inlinedResponses")
-        found: dict[str, Result] = {}
+        results: dict[str, Result] = {}
         for one in map(as_dict, as_list(inlined)):
             key = as_text(as_dict(one.get("metadata")).get("key"))
             if "response" in one:
-                found[key] = Result(200, encode(one["response"]))
+                results[key] = Result(200, encode(one["response"]))
             else:
-                found[key] = Result(as_count(as_dict(one.get("error")).get("code")) or 500, encode(one))
-        return found
+                results[key] = Result(as_count(as_dict(one.get("error")).get("code")) or 500, encode(one))
+        return results
 
 
 def _number(value: Any) -> int:

@@ -15,7 +15,7 @@ import msgspec
 from treadle._models.bedrock.credentials import Credentials, open_session
 from treadle._models.bedrock.reader import ConverseReader
 from treadle._models.bedrock.wire import API, ConverseWriter
-from treadle._models.catalog.providers import Provider, provider_named
+from treadle._models.catalog.providers import Provider
 from treadle._models.http_model import HttpModel
 from treadle._models.media import BEDROCK
 from treadle._models.transport.http import Endpoint
@@ -53,15 +53,15 @@ class BedrockModel(HttpModel):
     ) -> None:
         if find_spec("botocore") is None:
             raise MissingExtraError("Amazon Bedrock", "bedrock")
-        known = provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
-        address = base_url or os.environ.get(known.base_env, "")
+        entry = self._provider_of(provider)
+        address = base_url or os.environ.get(entry.base_env, "")
         self._region = region or _region(address, aws_profile)
-        known = msgspec.structs.replace(known, base_url=_address(self._region))
+        entry = msgspec.structs.replace(entry, base_url=_address(self._region))
         if bool(access_key) != bool(secret_key):
             raise ConfigError("access_key and secret_key belong together: pass both or none of them")
         if access_key:
             options = {"api_key": "", **options}
-        super().__init__(name, base_url=base_url, provider=known, **options)
+        super().__init__(name, base_url=base_url, provider=entry, **options)
         self._credentials = Credentials(
             self._origin,
             self._region,

@@ -106,10 +106,10 @@ class ConverseReader(BlockReader):
         if hidden := as_text(thought.get("redactedContent")):
             block["reasoningContent"] = {"redactedContent": as_text(content.get("redactedContent")) + hidden}
             return
-        known = as_dict(content.get("reasoningText"))
+        reasoning = as_dict(content.get("reasoningText"))
         if signature := as_text(thought.get("signature")):
-            known = known | {"signature": as_text(known.get("signature")) + signature}
-        block["reasoningContent"] = {"reasoningText": known}
+            reasoning = reasoning | {"signature": as_text(reasoning.get("signature")) + signature}
+        block["reasoningContent"] = {"reasoningText": reasoning}
         self._piece(index, as_text(thought.get("text")), ReasoningDelta, out)
 
     def _complete_block(self, index: int) -> dict[str, Any]:

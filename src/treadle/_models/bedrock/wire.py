@@ -152,9 +152,9 @@ def call_id(text: str) -> str:
 
 
 def _matches(content: list[Any], message: AssistantMessage) -> bool:
-    kept = [as_dict(block) for block in content]
-    text = "".join(str(block["text"]) for block in kept if "text" in block)
-    uses = [as_dict(block["toolUse"]) for block in kept if "toolUse" in block]
+    stored = [as_dict(block) for block in content]
+    text = "".join(str(block["text"]) for block in stored if "text" in block)
+    uses = [as_dict(block["toolUse"]) for block in stored if "toolUse" in block]
     ids = [use.get("toolUseId") for use in uses if use.get("type") != "server_tool_use"]
     return is_reply(message, text, ids)
 

@@ -28,7 +28,7 @@ _VERSION = re.compile(r"[-@:.](?:v?\d|latest|preview|exp|it\b)")
 
 
 class Entry(Struct, frozen=True, omit_defaults=True):
-    """What one model costs and how much it reads and writes; None where the list does not say."""
+    """The prices and token limits of one model; None where the list does not say."""
 
     input: float | None = None
     output: float | None = None
@@ -93,7 +93,7 @@ def _read(path: str, changed: int) -> PriceList:
 
 
 def updated_entry(provider: str, name: str, *, own: bool) -> Entry | None:
-    """What the user's list says of a model: by `provider:model`, and on its owner's own server by its name alone. A
+    """Look a model up in the user's list: by `provider:model`, and on its owner's own server by its name alone. A
     name without a version stands for all versions of the model."""
     listed = updated_prices()
     if listed is None:

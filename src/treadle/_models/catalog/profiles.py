@@ -217,7 +217,7 @@ def profile_for(provider: Provider, name: str) -> Profile:
     if entry := updated_entry(provider.name, name, own=provider.serves is None):
         profile = entry.applied(profile)
     size = parameters_in(name)
-    own_server = not provider.needs_key and provider.serves is not None  # a cloud without a key is none
+    own_server = not provider.needs_key and provider.serves is not None  # not a cloud without a key
     return profile if size is None else with_thresholds(sized(profile, size, own_server=own_server), name)
 
 
@@ -270,7 +270,7 @@ def _fact(name: str) -> Profile | None:
 
 
 def wants_responses(name: str) -> bool:
-    """Whether an OpenAI model needs the Responses API, for tools or at all: the `pro` ones, and all since gpt-5.4."""
+    """Tell whether an OpenAI model needs the Responses API, for tools or at all: `pro` models, all since gpt-5.4."""
     return bool(
         re.search(
             r"^(?:gpt-5\.(?:[4-9]|\d\d)|gpt-[6-9]|gpt-5[\d.]*-(?:pro|codex)|o\d-pro|o\d.*deep-research|codex)",

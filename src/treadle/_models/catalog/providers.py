@@ -294,7 +294,7 @@ def _key(provider: Provider, api_key: str | None, address: str, *, may_have_none
 
 
 def _where_keys_go(provider: Provider, address: str, for_it: bool) -> str:
-    """What to do when a server refuses requests without a key."""
+    """Return the advice for a server that refuses requests without a key."""
     if for_it and provider.key_env:
         return f"set {provider.key_env}, or pass api_key=..."
     return (

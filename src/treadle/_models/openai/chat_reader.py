@@ -50,7 +50,7 @@ _REASONING_FIELDS: tuple[Literal["reasoning_content", "reasoning"], ...] = ("rea
 class Watch(Protocol):
     """Sees the text of a reply as it is written, and finds that the rest of it is not worth waiting for."""
 
-    found: bool
+    detected: bool
 
     def feed(self, piece: str) -> None: ...
 
@@ -118,10 +118,10 @@ class ChatReader(Reader):
     def _read_options(self, point: DecisionPoint, choice: dict[str, Any]) -> None:
         for token in map(as_dict, as_list(as_dict(choice.get("logprobs")).get("content"))):
             others = map(as_dict, as_list(token.get("top_logprobs")))
-            known = ((as_text(other.get("token")), other.get("logprob")) for other in others)
+            pairs = ((as_text(other.get("token")), other.get("logprob")) for other in others)
             point.feed(
                 as_text(token.get("token")),
-                [(text, float(value)) for text, value in known if isinstance(value, (int, float))],
+                [(text, float(value)) for text, value in pairs if isinstance(value, (int, float))],
             )
         if point.contradicted and "message" not in choice:
             self.done = self.complete = True  # the rest of it need not be written
@@ -148,7 +148,7 @@ class ChatReader(Reader):
         if self._endless is None or whole:
             return
         self._endless.feed(content)
-        if self._endless.found:
+        if self._endless.detected:
             self._finish = "length"
             self.done = self.complete = True
 
@@ -201,8 +201,8 @@ class ChatReader(Reader):
         calls = self._calls
         function = as_dict(fragment.get("function") or fragment)
         call_id, name = as_text(fragment.get("id")), as_text(function.get("name"))
-        given = function.get("arguments")
-        arguments = given if isinstance(given, str) else "" if given is None else encode(given).decode()
+        value = function.get("arguments")
+        arguments = value if isinstance(value, str) else "" if value is None else encode(value).decode()
         index = fragment.get("index")
         slot = self._slots.get(index, -1) if isinstance(index, int) else len(calls) - 1
         if slot < 0 or whole or self._begins_another(slot, call_id, name, arguments, isinstance(index, int)):
@@ -221,7 +221,7 @@ class ChatReader(Reader):
             out.append(calls.add(slot, arguments))
 
     def _begins_another(self, slot: int, call_id: str, name: str, arguments: str, indexed: bool) -> bool:
-        """Whether a fragment that seems to belong to the call in `slot` starts a new one.
+        """Tell whether a fragment that seems to belong to the call in `slot` starts a new one.
 
         Some servers number every call 0, some send no number, some no id, some repeat the name in each fragment.
         """

@@ -143,9 +143,9 @@ class ChatWriter(Writer):
 
     def _thoughts(self, message: AssistantMessage) -> dict[str, Any]:
         """Earlier thoughts in the form they came in; signed ones are sent only to the provider that signed them."""
-        kept = message.opaque or {}
-        if kept.get("api") == "openai.chat" and kept.get("provider") == self._provider.name:
-            return kept["keep"] or {kept["field"]: message.reasoning}
+        stored = message.opaque or {}
+        if stored.get("api") == "openai.chat" and stored.get("provider") == self._provider.name:
+            return stored["keep"] or {stored["field"]: message.reasoning}
         field = self._provider.reasoning_field
         return {field: message.reasoning} if field and message.calls else {}
 
@@ -197,7 +197,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether a schema fits OpenAI's strict mode: closed objects, every property required."""
+    """Tell whether a schema fits OpenAI's strict mode: closed objects, every property required."""
     if isinstance(schema, list):
         return all(map(is_strict, as_list(schema)))
     if not isinstance(schema, dict):

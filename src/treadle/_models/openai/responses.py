@@ -27,9 +27,9 @@ class ResponsesModel(HttpModel):
 
     @property
     def searches_tools(self) -> bool:
-        """Whether its API finds tools that are kept back: since gpt-5.4, the smallest aside."""
-        known = re.search(r"gpt-(\d+)(?:\.(\d+))?", self._name)
-        return known is not None and (int(known[1]), int(known[2] or 0)) >= (5, 4) and "nano" not in self._name
+        """True when its API can search deferred tools: since gpt-5.4, the smallest aside."""
+        version = re.search(r"gpt-(\d+)(?:\.(\d+))?", self._name)
+        return version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 4) and "nano" not in self._name
 
     @cached_property
     def _writer(self) -> ResponsesWriter:

@@ -87,7 +87,7 @@ class ResponsesWriter(Writer):
                 )
 
     def _assistant(self, message: AssistantMessage) -> list[Any]:
-        items = as_list(self._kept(message, API).get("items"))
+        items = as_list(self._stored(message, API).get("items"))
         if items and _matches(items, message):
             return items
         items = [{"role": "assistant", "content": message.text}] if message.text or not message.calls else []
@@ -119,9 +119,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _matches(items: list[Any], message: AssistantMessage) -> bool:
-    kept = [as_dict(item) for item in items]
-    ids = [item.get("call_id") for item in kept if item.get("type") == "function_call"]
-    return is_reply(message, text_of_items(kept), ids)
+    stored = [as_dict(item) for item in items]
+    ids = [item.get("call_id") for item in stored if item.get("type") == "function_call"]
+    return is_reply(message, text_of_items(stored), ids)
 
 
 def text_of_items(items: Sequence[dict[str, Any]]) -> str:

@@ -50,14 +50,14 @@ class BlockForms(NamedTuple):
     """How each kind of block looks in one API."""
 
     api: str
-    """A reply that was kept is sent back as it is to the API that it came from."""
+    """The name of the API: a stored reply is sent back unchanged to the API that it came from."""
     text: Callable[[str], dict[str, Any]]
     content: Callable[[Content], list[dict[str, Any]]]
     use: Callable[[ToolCall], dict[str, Any]]
     result: Callable[[ToolMessage], dict[str, Any]]
     is_thought: Callable[[dict[str, Any]], bool]
     matches: Callable[[list[Any], AssistantMessage], bool]
-    """Whether kept blocks still have the text and calls of the message, which may have been shortened since."""
+    """Tells whether stored blocks still have the text and calls of the message, which may have been shortened."""
 
     def part(self, model: str, messages: Sequence[Message], index: int) -> Part:
         """One message for this model."""
@@ -81,11 +81,11 @@ class BlockForms(NamedTuple):
         return turns
 
     def _assistant(self, model: str, message: AssistantMessage) -> list[Any]:
-        kept = message.opaque or {}
+        stored = message.opaque or {}
         content: list[Any] = []
         # Thoughts are signed for one model and must come back unchanged and in the same order.
-        if kept.get("api") == self.api and kept.get("model") == model:
-            content = as_list(kept.get("content"))
+        if stored.get("api") == self.api and stored.get("model") == model:
+            content = as_list(stored.get("content"))
             if self.matches(content, message):
                 return content
             content = [block for block in content if self.is_thought(as_dict(block))]

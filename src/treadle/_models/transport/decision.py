@@ -27,7 +27,7 @@ def answer_probability(options: Mapping[str, float], names: DecisionNames = ANY)
 
 
 def wants_answer(options: Mapping[str, float], answer_from: float, names: DecisionNames = ANY) -> bool | None:
-    """Whether the model wants to answer; None when that depends on beginnings which a tool's name has as well."""
+    """Tell whether the model wants to answer; None when the likely texts may also begin a tool's name."""
     least = answer_probability(options, names)
     if least >= answer_from:
         return True
@@ -36,8 +36,7 @@ def wants_answer(options: Mapping[str, float], answer_from: float, names: Decisi
 
 
 def is_answer(text: str, names: DecisionNames = ANY) -> bool:
-    """Whether a text is the beginning of the name of an answer, or such a name with what follows it; and not that of a
-    tool's name as well."""
+    """Tell whether a text begins the name of an answer, or begins with such a name, and no tool's name begins so."""
     return _begins_answer(text, names) and not _begins_tool(text, names)
 
 
@@ -82,17 +81,17 @@ class DecisionPoint:
         if self._reached:
             return
         before, self._written = self._written, self._written + token
-        found = self._pattern.search(self._written)
-        if found is None or found.end() >= len(self._written):
+        match = self._pattern.search(self._written)
+        if match is None or match.end() >= len(self._written):
             return
         self._reached = True
         # The token may begin before the decision, with the quotation mark.
-        shared = self._written[len(before) : found.end()]
+        shared = self._written[len(before) : match.end()]
         for text, logarithm in alternatives:
             if text.startswith(shared) and math.isfinite(logarithm) and math.log(LEAST) < logarithm <= 1e-6:
                 self.options[text.removeprefix(shared)] = min(1.0, math.exp(logarithm))
         if self._answer_from is not None and self.options:
-            self.contradicted = self._goes_against(self._written[found.end() :])
+            self.contradicted = self._goes_against(self._written[match.end() :])
 
     def _goes_against(self, begun: str) -> bool:
         answers = is_answer(begun, self._names)

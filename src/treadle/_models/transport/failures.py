@@ -106,8 +106,8 @@ class Origin:
 
     def mask(self, secrets: Iterable[str]) -> None:
         """Mask these too, instead of those of the last call: credentials that are looked up later, and change."""
-        known = (secret for secret in (*self._given, *secrets) if len(secret) >= 6)
-        self._secrets = tuple(sorted(known, key=len, reverse=True))
+        values = (secret for secret in (*self._given, *secrets) if len(secret) >= 6)
+        self._secrets = tuple(sorted(values, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
         for secret in self._secrets:
@@ -145,7 +145,7 @@ def error_in_reply(origin: Origin, error: Any) -> ModelError:
     return _classify(origin, text, message, code, status, _retry_after({}, message))
 
 
-def foreign_failure(name: str, error: BaseException) -> ModelError:
+def model_failure(name: str, error: BaseException) -> ModelError:
     """The error for an exception that a model let through: of its HTTP library, of the system, of anything. A status
     it carries is believed; without one it is the failure of an attempt, and another attempt may succeed."""
     if isinstance(error, ModelError):
@@ -153,8 +153,8 @@ def foreign_failure(name: str, error: BaseException) -> ModelError:
     message = str(error)
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     response: Any = getattr(error, "response", None)
-    found: Any = getattr(error, "status_code", None) or getattr(error, "status", None)
-    status = found if isinstance(found, int) and 400 <= found < 600 else None
+    code: Any = getattr(error, "status_code", None) or getattr(error, "status", None)
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
     headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
     wait = _retry_after(cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else {}, message)
     origin = Origin(name, "")

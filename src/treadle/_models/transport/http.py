@@ -103,7 +103,7 @@ async def _close_sessions_of_closed_loops() -> None:
 
 
 def is_local(host: str) -> bool:
-    """Whether `host` is this machine."""
+    """Tell whether `host` is this machine."""
     return (
         host in ("localhost", "::1", "0.0.0.0", "host.docker.internal")
         or host.startswith("127.")
@@ -180,6 +180,18 @@ def proxy_for(url: URL) -> dict[str, Any]:
     return arguments
 
 
+async def read_body(response: ClientResponse, origin: Origin, limit: int) -> bytes:
+    """Read a whole body; raise `BadReplyError` when it is larger than `limit`."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await response.content.readany():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise bad_reply(origin, f"the reply is larger than {limit} bytes")
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
 class Exchange:
     """One request and its response, read in a loop of `batch` inside `async with Exchange(endpoint, body)`. `headers`
     are those of this request alone: a signature, a token.
@@ -253,7 +265,8 @@ class Exchange:
         parser = self._parser
         try:
             if parser is None:
-                return self._payloads_of(await self._read(response), response)
+                body = await read_body(response, self._endpoint.origin, MAX_BODY)
+                return self._payloads_of(body, response)
             while chunk := await response.content.readany():
                 self._size += len(chunk)
                 if self._size > MAX_BODY:
@@ -289,16 +302,6 @@ class Exchange:
             raise connection_lost(origin, "the server sent an empty reply")
         content_type = response.headers.get("content-type", "of no content type")
         raise bad_reply(origin, f"the reply is {content_type}, not JSON", body)
-
-    async def _read(self, response: ClientResponse) -> bytes:
-        chunks: list[bytes] = []
-        size = 0
-        while chunk := await response.content.readany():
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > MAX_BODY:
-                raise bad_reply(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _error_of(self, response: ClientResponse) -> ModelError:
         body = b""

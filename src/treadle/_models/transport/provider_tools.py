@@ -18,24 +18,24 @@ MAX_SHOWN = 2_000
 
 def declared(tools: Iterable[ProviderTool], forms: Mapping[str, Mapping[str, Any]], provider: str) -> list[Any]:
     """The tools in the provider's own form. `forms` has those that need no settings."""
-    found: list[Any] = []
+    entries: list[Any] = []
     for tool in tools:
         if not isinstance(tool, str):
-            found.append(dict(tool))
+            entries.append(dict(tool))
         elif tool in forms:
-            found.append(dict(forms[tool]))
+            entries.append(dict(forms[tool]))
         else:
-            known = ", ".join(forms) or "none"
+            names = ", ".join(forms) or "none"
             raise ConfigError(
-                f"{provider} has no tool {tool!r} that needs no settings: those are {known}; another one is declared "
+                f"{provider} has no tool {tool!r} that needs no settings: those are {names}; another one is declared "
                 "as the provider's own JSON object, such as "
                 '{"type": "file_search", "vector_store_ids": ["vs_1"]}'
             )
-    return found
+    return entries
 
 
 def wanted(request: Request) -> bool:
-    """Whether a request is part of the conversation: advisers (planner, judge) do not get the provider's tools."""
+    """Tell whether a request belongs to the conversation: advisers (planner, judge) do not get the provider's tools."""
     return request.component in CONVERSATION or request.component in ANSWERING
 
 
@@ -54,14 +54,14 @@ def shown(value: Any) -> str:
 
 
 def of_anthropic(blocks: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, ...], tuple[Citation, ...]]:
-    """What the blocks of a message say of the provider's tools."""
+    """Read the calls and citations of the provider's tools from the blocks of a message."""
     calls: dict[str, ProviderCall] = {}
     cited: list[Citation] = []
     for block in blocks:
         kind = as_text(block.get("type"))
         if kind == "server_tool_use":
             call_id, name = as_text(block.get("id")), as_text(block.get("name"))
-            tool = next((known for known in ("code_execution", "tool_search") if known in name), name)
+            tool = next((part for part in ("code_execution", "tool_search") if part in name), name)
             calls[call_id] = ProviderCall(tool, call_id, shown(block.get("input")))
         elif kind.endswith("_tool_result") and (call := calls.get(as_text(block.get("tool_use_id")))):
             content = block.get("content")
@@ -77,11 +77,11 @@ def of_anthropic(blocks: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, 
 def _plain_result(content: Any) -> Any:
     """A result without what only the provider can read."""
     if isinstance(content, list):
-        found = [as_dict(item) for item in as_list(content)]
-        return "\n".join(f"{as_text(item.get('title'))} {as_text(item.get('url'))}".strip() for item in found)
+        items = [as_dict(item) for item in as_list(content)]
+        return "\n".join(f"{as_text(item.get('title'))} {as_text(item.get('url'))}".strip() for item in items)
     fields = as_dict(content)
-    if found := as_list(fields.get("tool_references")):
-        return ", ".join(as_text(as_dict(one).get("tool_name")) for one in found)
+    if references := as_list(fields.get("tool_references")):
+        return ", ".join(as_text(as_dict(one).get("tool_name")) for one in references)
     return as_text(fields.get("stdout")) + as_text(fields.get("stderr")) or as_text(fields.get("url"))
 
 
@@ -95,7 +95,7 @@ _RESPONSES = {
 
 
 def of_responses(items: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, ...], tuple[Citation, ...]]:
-    """What the items of a response say of the provider's tools."""
+    """Read the calls and citations of the provider's tools from the items of a response."""
     calls: list[ProviderCall] = []
     cited: list[Citation] = []
     for item in items:
@@ -122,7 +122,7 @@ def of_responses(items: Iterable[dict[str, Any]]) -> tuple[tuple[ProviderCall, .
 def of_gemini(
     parts: Iterable[dict[str, Any]], grounding: Mapping[str, Any]
 ) -> tuple[tuple[ProviderCall, ...], tuple[Citation, ...]]:
-    """What the parts of a reply and its grounding say of the provider's tools."""
+    """Read the calls and citations of the provider's tools from the parts of a reply and its grounding."""
     calls: list[ProviderCall] = []
     for part in parts:
         if code := as_dict(part.get("executableCode")):

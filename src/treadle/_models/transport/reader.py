@@ -1,5 +1,5 @@
-"""What the readers of all wire formats share: payloads become documents, pieces become deltas, and a response without a
-reply becomes a typed error."""
+"""The base of the readers of all wire formats: payloads become documents, pieces become deltas, and a response without
+a reply becomes a typed error."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
-from treadle._models.transport.http import MAX_BODY, proxy_for, session
+from treadle._models.transport.failures import Origin, connection_lost, error_for_status, insecure
+from treadle._models.transport.http import MAX_BODY, proxy_for, read_body, session
 from treadle._types.errors import ModelError
 
 SECONDS = 30.0
@@ -24,14 +24,14 @@ class Answered(NamedTuple):
         return 200 <= self.status < 300
 
     def fields(self) -> dict[str, Any]:
-        """The body as a JSON object; empty when it is none."""
+        """Return the body as a JSON object, an empty one if it is something else."""
         try:
             return msgspec.json.decode(self.body, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
 
     def items(self) -> list[Any]:
-        """The body as a JSON array; empty when it is none."""
+        """Return the body as a JSON array, an empty one if it is something else."""
         try:
             return msgspec.json.decode(self.body, type=list[Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -66,27 +66,13 @@ async def send(
             allow_redirects=False,
             **proxy_for(target),
         ) as response:
-            chunks: list[bytes] = []
-            size = 0
-            while chunk := await response.content.readany():
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > largest:
-                    raise bad_reply(origin, f"the answer of {target.host} is larger than {largest} bytes")
-            return Answered(response.status, response.headers, b"".join(chunks))
+            data = await read_body(response, origin, largest)
+            return Answered(response.status, response.headers, data)
     except aiohttp.ClientSSLError as error:
         raise insecure(origin, error) from None
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         # Without the cause: aiohttp's errors contain the request's headers.
         raise connection_lost(origin, f"no answer from {target.host}: {type(error).__name__}: {error}") from None
-
-
-async def send_json(origin: Origin, method: str, url: str, **options: Any) -> dict[str, Any]:
-    """The JSON object that a request is answered with; any other status than 2xx is the error it means."""
-    answered = await send(origin, method, url, **options)
-    if not answered.ok:
-        raise failure(origin, answered)
-    return answered.fields()
 
 
 def failure(origin: Origin, answered: Answered) -> ModelError:

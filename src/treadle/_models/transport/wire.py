@@ -262,8 +262,8 @@ class ThinkSplitter:
         if closing:
             self._held, self._close = rest, ""
         else:
-            kept = _overlap(thought, self._close)
-            thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
+            held = _overlap(thought, self._close)
+            thought, self._held = thought[: len(thought) - held], thought[len(thought) - held :]
         if thought:
             out.append(ReasoningDelta(thought))
 

@@ -1,4 +1,4 @@
-"""What the writers of all wire formats share: the choice of a tool, the list of tools, and replies sent back as they
+"""The base of the writers of all wire formats: the choice of a tool, the list of tools, and replies sent back as they
 came."""
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class Writer:
         """Return the field `tools` after a comma: ours, the provider's own, and its search if tools are deferred."""
         listed = encoded.encode_tools(request.tools, write) if request.tools else b""
         listed = joined(listed, self._provider_tools) if wanted(request) else listed
-        # Last, and never deferred itself: the mark for a cache may stand on no tool that is kept back.
+        # Last, and never deferred itself: the mark for a cache may not stand on a deferred tool.
         listed = joined(listed, [search]) if any(tool.deferred for tool in request.tools) else listed
         return b',"tools":' + listed if listed else b""
 
-    def _kept(self, message: AssistantMessage, api: str) -> Mapping[str, Any]:
+    def _stored(self, message: AssistantMessage, api: str) -> Mapping[str, Any]:
         """Return the reply in the form it came in, if it came from this model at this API; else nothing."""
-        kept = message.opaque or {}
-        return kept if kept.get("api") == api and kept.get("model") == self._name else {}
+        stored = message.opaque or {}
+        return stored if stored.get("api") == api and stored.get("model") == self._name else {}
 
 
 def is_reply(message: AssistantMessage, text: str, ids: Iterable[Any]) -> bool:
-    """Tell whether a reply that was kept still has the text and calls of the message, which may have been shortened."""
+    """Tell whether a stored reply still has the text and calls of the message, which may have been shortened."""
     return text == message.text and list(ids) == [call.id for call in message.calls]

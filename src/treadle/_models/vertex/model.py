@@ -13,7 +13,7 @@ import msgspec
 
 from treadle._models.anthropic.model import AnthropicModel
 from treadle._models.anthropic.wire import MessagesWriter
-from treadle._models.catalog.providers import Provider, provider_named
+from treadle._models.catalog.providers import Provider
 from treadle._models.gemini.model import GeminiModel
 from treadle._models.http_model import HttpModel
 from treadle._models.openai.chat import OpenAIModel
@@ -52,10 +52,9 @@ class VertexModel(HttpModel):
         provider: str | Provider = "",
         **options: Any,
     ) -> None:
-        known = provider if isinstance(provider, Provider) else provider_named(provider or self.default_provider)
         self._location = location or _location()
-        known = msgspec.structs.replace(known, base_url=_address(self._location))
-        super().__init__(_plain(name), base_url=base_url, provider=known, **options)
+        entry = msgspec.structs.replace(self._provider_of(provider), base_url=_address(self._location))
+        super().__init__(_plain(name), base_url=base_url, provider=entry, **options)
         self._credentials = Credentials(self._origin, access_token=access_token, path=credentials_file, project=project)
         self._project = ""
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._record.passed import Memory, Passed
+from treadle._record.exchange import HttpExchange, Memory
 from treadle._record.reading.asked import Asked, pieces_of, split_system
 from treadle._record.reading.replies import Answered
 from treadle._types.messages import AssistantMessage, Message
@@ -25,9 +25,9 @@ class Imported(Struct, frozen=True):
     began: float = 0.0
     elapsed: float = 0.0
 
-    def passed(self) -> Passed:
-        """What the writer of runs wants to know of how it passed."""
-        one = Passed(Memory(), upstream="", method="POST", path="")
+    def http(self) -> HttpExchange:
+        """Return the HTTP exchange that the writer of runs expects."""
+        one = HttpExchange(Memory(), upstream="", method="POST", path="")
         one.began, one.status = self.began or time.time(), 200 if self.answered.reply is not None else 0
         one.end("complete")
         one.elapsed = self.elapsed
@@ -52,15 +52,15 @@ def exchanges_of(
     own, rest = split_system(messages)
     system = "\n\n".join(text for text in (system, own) if text)
     raw: list[Any] = [msgspec.to_builtins(message) for message in rest]
-    given = msgspec.to_builtins(tools)
+    tool_list = msgspec.to_builtins(tools)
     exchanges: list[Imported] = []
     for index, message in enumerate(rest):
         if isinstance(message, AssistantMessage):
             asked = Asked(
-                protocol, model, system, tools, tuple(rest[:index]), pieces=pieces_of(given, system, raw[:index])
+                protocol, model, system, tools, tuple(rest[:index]), pieces=pieces_of(tool_list, system, raw[:index])
             )
             exchanges.append(Imported(asked, reply_of(message, Usage(requests=1))))
     if rest and not isinstance(rest[-1], AssistantMessage):
-        asked = Asked(protocol, model, system, tools, tuple(rest), pieces=pieces_of(given, system, raw))
+        asked = Asked(protocol, model, system, tools, tuple(rest), pieces=pieces_of(tool_list, system, raw))
         exchanges.append(Imported(asked, Answered(None, "the dump ends here", Usage())))
     return exchanges

@@ -23,7 +23,7 @@ _ITEMS = frozenset({"function_call", "function_call_output", "reasoning"})
 
 
 def is_dump(value: Any) -> bool:
-    """Whether it is a list of messages, or has one."""
+    """Tell whether a value is a list of messages, or has one."""
     return bool(_messages_in(value))
 
 

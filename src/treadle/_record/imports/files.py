@@ -35,7 +35,7 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
     if is_exported(data):
         return ImportedRuns((await import_run(journal, data),))
     documents = _documents(data, name)
-    writer = RunWriter(journal, _agent(name), tag=TAG, take_up=False)
+    writer = RunWriter(journal, _agent(name), tag=TAG, resume=False)
     if any(is_trace(document) for document in documents):
         exchanges, missing = traced(documents)
         if not exchanges:
@@ -50,7 +50,7 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
         conversations = [documents]
     if not conversations:
         raise ConfigError(
-            f"{name} is none of: an exported run, messages as OpenAI and Anthropic write them, "
+            f"{name} cannot be imported: expected an exported run, messages as OpenAI and Anthropic write them, or "
             "an OpenTelemetry trace with GenAI attributes"
         )
     runs: list[str] = []
@@ -62,7 +62,7 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
 
 async def _write(writer: RunWriter, exchanges: Iterable[Imported]) -> None:
     for exchange in exchanges:
-        await writer.add(exchange.asked, exchange.answered, exchange.passed(), 0)
+        await writer.add(exchange.asked, exchange.answered, exchange.http(), 0)
 
 
 def _documents(data: bytes, name: str) -> list[Any]:

@@ -29,7 +29,7 @@ _NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,9})\.(.+)")
 
 
 class Span(Struct, frozen=True):
-    """What is needed of a span."""
+    """The fields of a span that are needed here."""
 
     attributes: dict[str, Any]
     events: list[tuple[str, dict[str, Any]]]
@@ -69,12 +69,12 @@ def _is_model_call(span: Span) -> bool:
 
 
 def _exchange(span: Span) -> Imported | None:
-    given, replies = _contents(span)
+    inputs, replies = _contents(span)
     reply = next((message for message in replies if isinstance(message, AssistantMessage)), None)
-    if not given or reply is None:
+    if not inputs or reply is None:
         return None
     attributes = span.attributes
-    own, messages = split_system(given)
+    own, messages = split_system(inputs)
     stated = "\n\n".join(
         as_text(as_dict(part).get("content")) for part in _json(attributes.get("gen_ai.system_instructions"))
     )
@@ -92,9 +92,9 @@ def _exchange(span: Span) -> Imported | None:
 
 
 def _contents(span: Span) -> tuple[list[Message], list[Message]]:
-    given = _json(span.attributes.get("gen_ai.input.messages"))
-    if given:
-        return _messages(given), _messages(_json(span.attributes.get("gen_ai.output.messages")))
+    inputs = _json(span.attributes.get("gen_ai.input.messages"))
+    if inputs:
+        return _messages(inputs), _messages(_json(span.attributes.get("gen_ai.output.messages")))
     if span.events and any(name.startswith("gen_ai.") for name, _ in span.events):
         return _from_events(span.events)
     return _from_numbers(span.attributes)
@@ -128,7 +128,7 @@ def _messages(raw: list[Any]) -> list[Message]:
 
 
 def _from_events(events: list[tuple[str, dict[str, Any]]]) -> tuple[list[Message], list[Message]]:
-    given: list[Any] = []
+    inputs: list[Any] = []
     replies: list[Any] = []
     for name, fields in events:
         kind = name.removeprefix("gen_ai.").removesuffix(".message")
@@ -137,8 +137,8 @@ def _from_events(events: list[tuple[str, dict[str, Any]]]) -> tuple[list[Message
             replies.append({"role": "assistant", **message, "tool_calls": _json(message.get("tool_calls"))})
         elif kind in ("user", "system", "assistant", "tool"):
             body = {"role": kind, **fields, "tool_calls": _json(fields.get("tool_calls"))}
-            given.append(body | {"tool_call_id": fields.get("id")} if kind == "tool" else body)
-    return chat_messages(given), chat_messages(replies)
+            inputs.append(body | {"tool_call_id": fields.get("id")} if kind == "tool" else body)
+    return chat_messages(inputs), chat_messages(replies)
 
 
 def _from_numbers(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:

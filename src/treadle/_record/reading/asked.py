@@ -25,7 +25,7 @@ from treadle._types.request import ToolSchema
 
 
 class Asked(Struct, frozen=True):
-    """What a program asked a model."""
+    """A request as a program sent it to a model."""
 
     protocol: str
     model: str
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def pieces_of(tools: Any, system: Any, messages: Sequence[Any]) -> tuple[tuple[str, bytes], ...]:
-    """What a provider's cache sees: tools, system prompt, messages. Marks for the cache itself are not part of it."""
+    """Encode what a provider's cache sees: tools, system prompt, messages, without the marks for the cache itself."""
     pieces: list[tuple[str, bytes]] = []
     if tools:
         pieces.append(("tools", _encode(_unmarked(tools))))

@@ -19,7 +19,7 @@ from treadle._models.openai.responses_reader import ResponsesReader
 from treadle._models.transport.failures import Origin
 from treadle._models.transport.sse import SSEParser
 from treadle._record.contents import unpacked
-from treadle._record.passed import Passed
+from treadle._record.exchange import HttpExchange
 from treadle._record.reading.requests import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
@@ -30,7 +30,7 @@ _USUAL = {CHAT: "openai", RESPONSES: "openai-responses", ANTHROPIC: "anthropic",
 
 
 class Answered(Struct, frozen=True):
-    """What came back."""
+    """The reply to a request."""
 
     reply: Reply | None
     problem: str = ""
@@ -51,28 +51,28 @@ def provider_at(address: str, protocol: str) -> Provider:
 
 
 def profile_at(address: str, protocol: str, model: str) -> Profile:
-    """What is known of the model: its prices above all."""
+    """Look up a model's profile, for its prices above all."""
     return profile_for(provider_at(address, protocol), model)
 
 
-def read_response(passed: Passed, protocol: str, model: str) -> Answered:
+def read_response(exchange: HttpExchange, protocol: str, model: str) -> Answered:
     """The reply, or why there is none."""
-    origin = Origin(provider_at(passed.upstream, protocol).name, passed.upstream, passed.secrets)
-    profile = profile_at(passed.upstream, protocol, model)
+    origin = Origin(provider_at(exchange.upstream, protocol).name, exchange.upstream, exchange.secrets)
+    profile = profile_at(exchange.upstream, protocol, model)
     reader = _reader(protocol, origin, profile, model)
     first: float | None = None
     size = 0
     raw: list[bytes] = []
     try:
-        for seconds, payload in _payloads(passed):
+        for seconds, payload in _payloads(exchange):
             size += len(payload)
             raw.append(payload)
-            if passed.status == 200 and not reader.done and reader.feed(payload) and first is None:
+            if exchange.status == 200 and not reader.done and reader.feed(payload) and first is None:
                 first = seconds
-        if passed.status != 200:
-            return Answered(None, _error(passed, b"".join(raw)), received=size)
-        if passed.ending != "complete" and not reader.complete:
-            return Answered(None, _ENDINGS.get(passed.ending, passed.ending), reader.spent(), first, size)
+        if exchange.status != 200:
+            return Answered(None, _error(exchange, b"".join(raw)), received=size)
+        if exchange.ending != "complete" and not reader.complete:
+            return Answered(None, _ENDINGS.get(exchange.ending, exchange.ending), reader.spent(), first, size)
         reply = reader.reply()
     except ModelError as error:
         return Answered(None, str(error)[:500], reader.spent(), first, size)
@@ -94,23 +94,23 @@ def _reader(protocol: str, origin: Origin, profile: Profile, model: str) -> Read
     return kind(origin, profile, model)
 
 
-def _payloads(passed: Passed) -> Iterator[tuple[float, bytes]]:
+def _payloads(exchange: HttpExchange) -> Iterator[tuple[float, bytes]]:
     """Each payload of the response and when it had come."""
-    encoding = passed.headers.get("content-encoding", "")
-    times = [seconds for _, seconds in passed.marks]
-    pieces = unpacked(passed.received, encoding)
-    if "event-stream" not in passed.headers.get("content-type", "") or passed.status != 200:
+    encoding = exchange.headers.get("content-encoding", "")
+    times = [seconds for _, seconds in exchange.marks]
+    pieces = unpacked(exchange.received, encoding)
+    if "event-stream" not in exchange.headers.get("content-type", "") or exchange.status != 200:
         body = b"".join(pieces).strip()
         for document in _documents(body):
-            yield passed.elapsed, document
+            yield exchange.elapsed, document
         return
     parser = SSEParser()
     for index, piece in enumerate(pieces):
-        seconds = times[index] if index < len(times) else passed.elapsed
+        seconds = times[index] if index < len(times) else exchange.elapsed
         for payload in parser.feed(piece):
             yield seconds, payload
     for payload in parser.close():
-        yield passed.elapsed, payload
+        yield exchange.elapsed, payload
 
 
 def _documents(body: bytes) -> list[bytes]:
@@ -124,7 +124,7 @@ def _documents(body: bytes) -> list[bytes]:
     return [msgspec.json.encode(item) for item in items]
 
 
-def _error(passed: Passed, body: bytes) -> str:
-    if not passed.status:
-        return _ENDINGS.get(passed.ending, passed.ending)
-    return f"status {passed.status}: {body[:300].decode(errors='replace')}"
+def _error(exchange: HttpExchange, body: bytes) -> str:
+    if not exchange.status:
+        return _ENDINGS.get(exchange.ending, exchange.ending)
+    return f"status {exchange.status}: {body[:300].decode(errors='replace')}"

@@ -66,8 +66,8 @@ def _chat(body: dict[str, Any]) -> Asked | None:
         for tool in declared
         if tool.get("name")
     )
-    given = body.get("tools") or body.get("functions")
-    return Asked(CHAT, as_text(body.get("model")), system, tools, messages, pieces=pieces_of(given, None, raw))
+    tool_list = body.get("tools") or body.get("functions")
+    return Asked(CHAT, as_text(body.get("model")), system, tools, messages, pieces=pieces_of(tool_list, None, raw))
 
 
 def chat_messages(raw: list[Any]) -> list[Message]:
@@ -106,8 +106,8 @@ def _chat_call(call: dict[str, Any]) -> ToolCall:
 def _responses(body: dict[str, Any]) -> Asked | None:
     if "input" not in body:
         return None
-    given = body.get("input")
-    raw: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else as_list(given)
+    turns = body.get("input")
+    raw: list[Any] = [{"role": "user", "content": turns}] if isinstance(turns, str) else as_list(turns)
     instructions = as_text(body.get("instructions"))
     system, messages = split_system(response_messages(raw))
     system = "\n\n".join(text for text in (instructions, system) if text)
@@ -210,8 +210,8 @@ def anthropic_messages(raw: list[Any]) -> list[Message]:
 def _gemini(model: str, body: dict[str, Any]) -> Asked | None:
     if "contents" not in body:
         return None
-    given = body.get("contents")
-    raw: list[Any] = [given] if isinstance(given, dict | str) else as_list(given)
+    contents = body.get("contents")
+    raw: list[Any] = [contents] if isinstance(contents, dict | str) else as_list(contents)
     declared = [
         as_dict(one)
         for tool in map(as_dict, as_list(body.get("tools")))

@@ -15,7 +15,7 @@ from treadle._types.usage import NO_USAGE, Usage
 
 
 class Share(Struct):
-    """What one program, model or tool took."""
+    """The usage of one program, model or tool."""
 
     runs: int = 0
     requests: int = 0

@@ -196,7 +196,7 @@ class _Parser:
         return numbers.finite(function(*values))
 
     def _starts_factor(self) -> bool:
-        """Whether a factor follows without an operator: 2(3 + 4), 2 pi."""
+        """Tell whether a factor follows without an operator: 2(3 + 4), 2 pi."""
         return self._kind == "name" or self._token in ("(", "√")
 
     def _operand_follows(self) -> bool:

@@ -94,24 +94,15 @@ def files(
     return tools
 
 
-class _FileAccess:
+class _FileAccess(Struct, frozen=True):
     """The functions of the tools, with their limits. The model reads their docstrings."""
 
-    def __init__(
-        self,
-        folder: WorkFolder,
-        hidden: bool,
-        max_chars: int,
-        max_bytes: int,
-        max_entries: int,
-        max_seconds: float,
-    ) -> None:
-        self._folder = folder
-        self._hidden = hidden
-        self._max_chars = max_chars
-        self._max_bytes = max_bytes
-        self._max_entries = max_entries
-        self._max_seconds = max_seconds
+    folder: WorkFolder
+    hidden: bool
+    max_chars: int
+    max_bytes: int
+    max_entries: int
+    max_seconds: float
 
     def _parts(self, path: str) -> tuple[str, ...]:
         parts = split_path(path)
@@ -120,21 +111,21 @@ class _FileAccess:
         return parts
 
     def _left_out(self, name: str) -> bool:
-        return not self._hidden and name.startswith(".")
+        return not self.hidden and name.startswith(".")
 
     def list(self, path: _Folder = "") -> Listing:
         """List the files and folders in the work folder."""
         parts = self._parts(path)
-        entries = [entry for entry in self._folder.entries(parts) if not self._left_out(entry.name)]
+        entries = [entry for entry in self.folder.entries(parts) if not self._left_out(entry.name)]
         sizes = {entry.name: entry.size for entry in entries if entry.kind == "file"}
         largest = max(sizes, key=lambda name: sizes[name]) if len(sizes) > 1 else ""
-        more = max(len(entries) - self._max_entries, 0)
-        return Listing("/".join(parts), tuple(entries[: self._max_entries]), more, largest)
+        more = max(len(entries) - self.max_entries, 0)
+        return Listing("/".join(parts), tuple(entries[: self.max_entries]), more, largest)
 
     def read(self, path: _Path, start_line: _Line = 1) -> FileText | ToolResponse:
         """Read a text file in the work folder; long files come in parts."""
         parts = self._parts(path)
-        return part_of_file("/".join(parts), self._folder.read(parts, self._max_bytes), start_line, self._max_chars)
+        return part_of_file("/".join(parts), self.folder.read(parts, self.max_bytes), start_line, self.max_chars)
 
     def write(self, path: _Path, content: _Content, append: _Append = False) -> ToolResponse:
         """Write a text file in the work folder."""
@@ -142,10 +133,10 @@ class _FileAccess:
         data = content.encode("utf-8", "surrogatepass")
         if append:
             with suppress(NoSuchFileError):
-                data = self._folder.read(parts, self._max_bytes) + data
-        if len(data) > self._max_bytes:
-            raise ToolError(f"the file would be larger than {self._max_bytes} bytes")
-        created = self._folder.write(parts, data)
+                data = self.folder.read(parts, self.max_bytes) + data
+        if len(data) > self.max_bytes:
+            raise ToolError(f"the file would be larger than {self.max_bytes} bytes")
+        created = self.folder.write(parts, data)
         name = "/".join(parts)
         mime = mimetypes.guess_type(name)[0] or "text/plain"
         artifact = Artifact(name=name, content=data.decode("utf-8", "replace"), mime=mime, summary=f"{len(data)} bytes")
@@ -153,22 +144,22 @@ class _FileAccess:
 
     def search(self, text: _Text = "", name: _Name = "*") -> Matches:
         """Find text (any case) or file names in the work folder."""
-        folded, deadline = text.casefold(), time.monotonic() + self._max_seconds
+        folded, deadline = text.casefold(), time.monotonic() + self.max_seconds
         matches: list[Match] = []
-        for parts, entry in self._folder.walk((), lambda folder: folder in _SKIPPED or self._left_out(folder)):
+        for parts, entry in self.folder.walk((), lambda folder: folder in _SKIPPED or self._left_out(folder)):
             path = "/".join(parts)
             if self._left_out(entry.name):
                 continue
-            if len(matches) >= self._max_entries or time.monotonic() > deadline:
-                return Matches(tuple(matches[: self._max_entries]), incomplete=True)
+            if len(matches) >= self.max_entries or time.monotonic() > deadline:
+                return Matches(tuple(matches[: self.max_entries]), incomplete=True)
             if not (fnmatch(entry.name, name) or fnmatch(path, name)):
                 continue
             matches.extend(self._matching_lines(parts, path, folded) if folded else [Match(path)])
-        return Matches(tuple(matches[: self._max_entries]), incomplete=len(matches) > self._max_entries)
+        return Matches(tuple(matches[: self.max_entries]), incomplete=len(matches) > self.max_entries)
 
     def _matching_lines(self, parts: tuple[str, ...], path: str, folded: str) -> list[Match]:
         try:
-            data = self._folder.read(parts, self._max_bytes)
+            data = self.folder.read(parts, self.max_bytes)
         except ToolError:
             return []
         content = decode_text(data)

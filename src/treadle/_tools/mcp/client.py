@@ -271,7 +271,7 @@ class McpServer:
         return access.logged_in
 
     def forget_login(self) -> bool:
-        """Remove the tokens that are kept; whether there were any."""
+        """Remove the stored tokens; return whether there were any."""
         return self._access.file().remove()
 
     async def _open(self) -> Session:
@@ -280,7 +280,7 @@ class McpServer:
         async with state.lock:
             if state.session is not None and not state.session.closed:
                 return state.session
-            reason = last_words = ""
+            reason = stderr_tail = ""
             for wait in _BACK_OFF:
                 await asyncio.sleep(wait)
                 session = Session(self._opener, self.name)
@@ -290,20 +290,20 @@ class McpServer:
                         await asyncio.shield(session.opened)
                 except TimeoutError:
                     await session.close()
-                    reason, last_words = f"no answer within {self.timeout:g} s", session.last_words
+                    reason, stderr_tail = f"no answer within {self.timeout:g} s", session.stderr_tail
                     break
                 except asyncio.CancelledError:
                     session.abandon()
                     raise
                 except SessionLostError as error:
-                    reason, last_words = self._access.problem or str(error), session.last_words or last_words
+                    reason, stderr_tail = self._access.problem or str(error), session.stderr_tail or stderr_tail
                     if error.permanent or self._access.problem:
                         break
                 else:
                     state.session = session
                     return session
-            if last_words:
-                reason += f"; it wrote: {_masked(last_words)}"
+            if stderr_tail:
+                reason += f"; it wrote: {_masked(stderr_tail)}"
             logger.warning("the MCP server %r cannot be reached: %s", self.name, reason)
             raise ToolError(f"the MCP server {self.name!r} cannot be reached: {reason}")
 
@@ -321,7 +321,7 @@ def _abandon(states: Mapping[asyncio.AbstractEventLoop, _LoopState]) -> None:
 
 
 def _masked(words: str) -> str:
-    """What a server wrote to its standard error, short and without secrets: it goes to the log and to the model."""
+    """Shorten what a server wrote to its standard error and remove secrets: it goes to the log and to the model."""
     return process_redactor.text(" ".join(words.split())[-600:])
 
 

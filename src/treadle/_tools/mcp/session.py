@@ -19,7 +19,7 @@ from treadle._safety.logs import get_logger
 
 logger = get_logger()
 
-_LAST_WORDS = 2_000
+_STDERR_TAIL = 2_000
 """Bytes of a server's standard error that are kept."""
 
 Work = Callable[["Client"], Awaitable[Any]]
@@ -45,7 +45,7 @@ class Session:
         """The server's tools may differ from those that were listed last."""
         self.errors: IO[str] | None = None
         """What the server writes to its standard error."""
-        self.last_words = ""
+        self.stderr_tail = ""
         """The end of that, when the session is over."""
         self.opened: asyncio.Future[None] = loop.create_future()
         self._lost = asyncio.Event()
@@ -69,12 +69,12 @@ class Session:
         self.closed = self.closed or reason
         self._lost.set()
 
-    def keep_errors(self) -> None:
+    def read_stderr(self) -> None:
         """Read what the server wrote to its standard error, before the file is gone."""
         if self.errors is not None and not self.errors.closed:
             with suppress(OSError, ValueError):
-                self.errors.seek(max(0, self.errors.seek(0, 2) - _LAST_WORDS))
-                self.last_words = self.errors.read().strip()
+                self.errors.seek(max(0, self.errors.seek(0, 2) - _STDERR_TAIL))
+                self.stderr_tail = self.errors.read().strip()
 
     async def close(self) -> None:
         self.abandon()
@@ -169,7 +169,7 @@ async def _watch_tool_changes(client: Client, session: Session) -> None:
 
 
 def _is_connection_loss(error: BaseException) -> bool:
-    """Whether the connection is lost; an error that the server answers with is no loss."""
+    """Tell whether an error means that the connection is lost, not that the server answered with an error."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
     from pydantic import ValidationError

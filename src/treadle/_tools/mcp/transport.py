@@ -46,7 +46,7 @@ _LEVELS = {"debug": logging.DEBUG, "warning": logging.WARNING} | dict.fromkeys(
 
 
 class Answers(Struct, frozen=True, kw_only=True):
-    """What a server may ask of us and tell us. What is not here is refused: it is not announced to the server."""
+    """The handlers of a server's requests and notices. A missing one is not announced to the server."""
 
     elicitation: Elicitation | None = None
     sampling: Sampling | None = None
@@ -86,7 +86,7 @@ async def open_client(
     from mcp import Client
     from mcp_types import Implementation, ToolListChangedNotification
 
-    given = answers()
+    handlers = answers()
 
     async def on_message(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -96,16 +96,16 @@ async def open_client(
         _open_watched(endpoint, access, session),
         client_info=Implementation(name="treadle", version="1"),
         message_handler=on_message,
-        elicitation_callback=None if given.elicitation is None else _elicit(given.elicitation),
-        sampling_callback=None if given.sampling is None else _sample(given.sampling),
-        list_roots_callback=_roots(given.roots) if given.roots else None,
+        elicitation_callback=None if handlers.elicitation is None else _elicit(handlers.elicitation),
+        sampling_callback=None if handlers.sampling is None else _sample(handlers.sampling),
+        list_roots_callback=_roots(handlers.roots) if handlers.roots else None,
         logging_callback=partial(_log, name),
-        log_level=cast("Any", given.log_level or None),
+        log_level=cast("Any", handlers.log_level or None),
     )
     async with client:
-        if given.log_level and client.server_capabilities.logging is not None:
+        if handlers.log_level and client.server_capabilities.logging is not None:
             with warnings.catch_warnings(action="ignore"):  # deprecated in the newest version, used in all others
-                asking = cast("Any", client).set_logging_level(given.log_level)
+                asking = cast("Any", client).set_logging_level(handlers.log_level)
             with suppress(Exception):  # the newest version has no such request
                 await asking
         yield client
@@ -123,7 +123,7 @@ def _roots(folders: Sequence[str]) -> Any:
 
 
 async def _log(name: str, params: Any) -> None:
-    """What a server logs is text of a stranger: one line, short, and without control characters."""
+    """Pass a server's log message on as one short line without control characters: a stranger wrote it."""
     text = params.data if isinstance(params.data, str) else str(params.data)
     line = "".join(char if char.isprintable() else " " for char in text[:_LOGGED])
     logger.log(_LEVELS.get(str(params.level), logging.INFO), "the MCP server %s: %s", name, line)
@@ -145,7 +145,7 @@ async def _transport(endpoint: Endpoint, access: Access, stack: AsyncExitStack, 
         )
         # A server's standard error would disturb our own display; it is kept for the report of its death.
         session.errors = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))  # noqa: SIM115 - the stack closes it
-        stack.callback(session.keep_errors)
+        stack.callback(session.read_stderr)
         return stdio_client(parameters, errlog=session.errors)
     from mcp.shared._httpx_utils import create_mcp_http_client
 

@@ -64,17 +64,17 @@ def attach(
     """
     if isinstance(source, bytes):
         return from_bytes(source, mime=mime, name=name, text=text if isinstance(text, str) else text(source))
-    given = os.fspath(source)
+    location = os.fspath(source)
     if not isinstance(text, str):
-        data, path = _read(given, within)
+        data, path = _read(location, within)
         return from_bytes(data, mime=mime, name=name or path.name, text=text(data))
-    if isinstance(source, str) and given.lower().startswith(("http://", "https://", "gs://", "s3://")):
-        guessed = mime or _by_name(urlsplit(given).path)
-        named = name or PurePosixPath(unquote(urlsplit(given).path)).name
-        return part_class(guessed or _UNKNOWN)(url=given, mime=guessed or _UNKNOWN, name=named, text=text)
-    if given.startswith("data:"):
-        return checked(ImagePart(url=given, name=name, text=text))
-    data, path = _read(given, within)
+    if isinstance(source, str) and location.lower().startswith(("http://", "https://", "gs://", "s3://")):
+        guessed = mime or _by_name(urlsplit(location).path)
+        named = name or PurePosixPath(unquote(urlsplit(location).path)).name
+        return part_class(guessed or _UNKNOWN)(url=location, mime=guessed or _UNKNOWN, name=named, text=text)
+    if location.startswith("data:"):
+        return checked(ImagePart(url=location, name=name, text=text))
+    data, path = _read(location, within)
     return from_bytes(data, mime=mime, name=name or path.name, text=text)
 
 
@@ -114,11 +114,11 @@ def mime_of(data: bytes, name: str = "") -> str:
 def checked(part: ImagePart | AudioPart | FilePart) -> ImagePart | AudioPart | FilePart:
     """A part whose content is given in one way, in canonical form and within the limits; `ConfigError` otherwise."""
     label = part.name or f"the {type(part).__name__}"
-    given = [field for field in ("url", "data", "file_id") if getattr(part, field)]
-    if not given and not part.text:
+    fields = [field for field in ("url", "data", "file_id") if getattr(part, field)]
+    if not fields and not part.text:
         raise ConfigError(f"{label} has no content: give it a `url`, `data` (base64) or a `file_id`")
-    if len(given) > 1:
-        raise ConfigError(f"{label} has {' and '.join(given)}: give its content in one way")
+    if len(fields) > 1:
+        raise ConfigError(f"{label} has {' and '.join(fields)}: give its content in one way")
     if part.url.startswith("data:"):
         mime, separator, data = part.url.removeprefix("data:").partition(";base64,")
         if not separator:
@@ -150,25 +150,25 @@ def _canonical(data: str, label: str) -> str:
     return b64encode(raw).decode()
 
 
-def _read(given: str, within: str | os.PathLike[str] | None) -> tuple[bytes, Path]:
-    path = Path(given).expanduser()
+def _read(location: str, within: str | os.PathLike[str] | None) -> tuple[bytes, Path]:
+    path = Path(location).expanduser()
     try:
         real = path.resolve(strict=True)
         if within is not None and not real.is_relative_to(Path(within).resolve()):
-            raise ConfigError(f"{given} is outside of {within}: only files in that folder can be attached")
+            raise ConfigError(f"{location} is outside of {within}: only files in that folder can be attached")
         # Not blocking: a pipe that nobody writes to must not stop the program before its kind is known.
         handle = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{given} is not a file: a folder, device or pipe cannot be attached")
+                raise ConfigError(f"{location} is not a file: a folder, device or pipe cannot be attached")
             if status.st_size > MAX_BYTES:
-                raise ConfigError(f"{given} {_too_large(status.st_size)}")
+                raise ConfigError(f"{location} {_too_large(status.st_size)}")
             return file.read(MAX_BYTES + 1), path
     except IsADirectoryError:
-        raise ConfigError(f"{given} is a folder: name the files in it") from None
+        raise ConfigError(f"{location} is a folder: name the files in it") from None
     except OSError as error:
-        raise ConfigError(f"{given} cannot be read: {error.strerror or error}") from None
+        raise ConfigError(f"{location} cannot be read: {error.strerror or error}") from None
 
 
 def _too_large(size: int) -> str:

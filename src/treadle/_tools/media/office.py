@@ -26,7 +26,7 @@ _LEFT_OUT = "\n[the rest of the file is left out]"
 
 
 def office_text(data: bytes) -> str:
-    """The text of such a file; `ToolError` when it is none, or asks for too much."""
+    """Return the text of an office file; `ToolError` for any other file, or one that asks for too much."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             package = _Package(archive)
@@ -53,7 +53,7 @@ class _Package:
         self.names = {info.filename for info in infos}
 
     def read(self, name: str) -> bytes:
-        """The part; empty when there is none of this name. What its header says of its size is not believed."""
+        """Return a part, empty if the file has no such part. The size in its header is not trusted."""
         if name not in self.names:
             return b""
         with self._archive.open(name) as part:
@@ -76,7 +76,7 @@ def _joined(pieces: Iterator[str]) -> str:
 
 
 class _Reader:
-    """What is called for each element of a part, by its name without a namespace."""
+    """Callbacks for the elements of a part, by name without a namespace."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -98,7 +98,7 @@ class _Enough(Exception):
 
 
 def _parse(data: bytes, reader: _Reader) -> str:
-    """What a reader has texts in a part."""
+    """Return the text that a reader collects from a part."""
     if data:
         with suppress(_Enough):
             feed_xml(data, reader, "the file")

@@ -233,7 +233,7 @@ async def _test_isolation() -> str:
         isolated = msgspec.json.decode(result.stdout, type=dict[str, bool])
     except (msgspec.DecodeError, msgspec.ValidationError):
         return f"bubblewrap failed: {result.error.strip().rpartition(chr(10))[2][:200] or 'no output'}"
-    missing = [name for name, kept in isolated.items() if not kept]
+    missing = [name for name, holds in isolated.items() if not holds]
     return f"bubblewrap does not isolate the {' and the '.join(missing)}" if missing else ""
 
 

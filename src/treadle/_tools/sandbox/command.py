@@ -124,7 +124,7 @@ def _limited(language: str, interpreter: Interpreter, limits: SandboxLimits, scr
 
 
 def _counts_by_namespace() -> bool:
-    """Whether the kernel's limit on processes holds for those in the sandbox; before 5.14 all of the user's counted."""
+    """Tell whether the kernel limits processes for each sandbox; before 5.14 it counted all processes of the user."""
     version = re.match(r"(\d+)\.(\d+)", platform.release())
     return version is not None and (int(version[1]), int(version[2])) >= (5, 14)
 

@@ -39,7 +39,7 @@ class Worker:
         self._turn.set_result(None)
 
     async def turn(self, step: Callable[..., T], *args: Any, **named: Any) -> T:
-        """What the step gives; it blocks a thread until the worker has answered."""
+        """Return the result of a step; it blocks a thread until the worker has answered."""
         turn = self._turn = self._threads.submit(partial(step, *args, **named))
         return await asyncio.wrap_future(turn)
 

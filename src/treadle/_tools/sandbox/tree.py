@@ -20,7 +20,7 @@ class TreeUse(Struct, frozen=True):
 
 
 def measure(root: int, enough: int = 0, scratch: tuple[str, ...] = ()) -> TreeUse:
-    """What the process `root` and its descendants use. Memory is counted exactly only where more than `enough` is used.
+    """Measure what the process `root` and its descendants use. Memory is exact only where it is more than `enough`.
 
     Pages that several processes share count once for each in the quick sum, and in parts in the exact one.
     """

@@ -18,7 +18,7 @@ from treadle._types.errors import ToolError
 async def run_script(
     skill: Skill, name: str, args: Sequence[str], text: str, *, limits: SandboxLimits, folder: str = ""
 ) -> CodeResult:
-    """What the script prints. `text` is its standard input; `folder` is its /work, else it has one in memory."""
+    """Run a script. `text` is its standard input; `folder` is its /work, else it has one in memory."""
     if name not in skill.scripts:
         names = ", ".join(skill.scripts) or "none"
         raise ToolError(f"the skill {skill.name} has no script {name!r}; its scripts are: {names}")

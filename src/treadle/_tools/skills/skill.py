@@ -70,7 +70,7 @@ class Skill(Struct, frozen=True):
 
 
 def language_of(name: str) -> str:
-    """What a script is written in, by the end of its name; empty for what cannot be run."""
+    """Return a script's language, by the suffix of its name; empty for a file that cannot be run."""
     return LANGUAGES.get(PurePosixPath(name).suffix.lower(), "")
 
 

@@ -32,7 +32,7 @@ _NOT_PUBLIC = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is public. Addresses that embed an IPv4 address are not, except those of NAT64."""
+    """Tell whether an IP address is public. Addresses that embed an IPv4 address are not, except those of NAT64."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -62,7 +62,7 @@ def parse_url(text: str) -> URL:
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether a host is an IP address, not a name. Unusual notations (one number, octal, hex) are refused."""
+    """Tell whether a host is an IP address, not a name. Unusual notations (one number, octal, hex) are refused."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

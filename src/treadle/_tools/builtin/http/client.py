@@ -273,7 +273,7 @@ def _body(json: Any, form: Mapping[str, str] | None) -> tuple[bytes | None, dict
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address, which may contain a key."""
+    """Describe a failure without the address, which may contain a key."""
     cause = getattr(error, "os_error", None) or error
     reasons = {
         "ClientConnectorDNSError": "unknown host name",

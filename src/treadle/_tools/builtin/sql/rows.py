@@ -96,8 +96,8 @@ def to_schema(columns: Iterable[tuple[str, str, str]], only: str) -> Schema:
                 f"there is no table {only!r}; expected one of: {clip(', '.join(tables), 500) or '(no tables)'}"
             )
         tables = {name: tables[name]}
-    kept = [Table(name, tuple(names[:MAX_TABLES]), kind) for name, (kind, names) in list(tables.items())[:MAX_TABLES]]
-    return Schema(tuple(kept), len(tables) - len(kept))
+    shown = [Table(name, tuple(names[:MAX_TABLES]), kind) for name, (kind, names) in list(tables.items())[:MAX_TABLES]]
+    return Schema(tuple(shown), len(tables) - len(shown))
 
 
 def _value(value: Any) -> Any:

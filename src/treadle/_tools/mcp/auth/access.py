@@ -15,7 +15,7 @@ from treadle._types.errors import ConfigError
 
 
 class Access:
-    """Kept by a server for as long as it lives; each connection opens a client with it."""
+    """The authorization state of one server, shared by all its connections."""
 
     def __init__(
         self, name: str, url: str, headers: Mapping[str, str], auth: McpAuth | None, show: ShowLogin | None
@@ -23,18 +23,18 @@ class Access:
         self.name, self.url, self.show = name, url, show
         self.auth = auth or McpAuth()
         self.has_key = auth is None and any(header.lower() == "authorization" for header in headers)
-        self.in_the_open = False
+        self.plain_http = False
         """Its address is plain http: no token is sent there."""
         self.anew = False
-        """Log in although tokens are kept."""
+        """Log in although tokens are stored."""
         self.logged_in = False
         """A person logged in during this connection."""
         self.problem = ""
         """Why the server last refused; empty once it answers."""
         known_secrets.keep(self, f"mcp-{name}", self.auth.secrets())
-        self._kept = self.file() if url else None
-        if self._kept is not None and not self.has_key:
-            self._kept.read()  # its tokens are masked from now on, also before the first connection
+        self._credentials = self.file() if url else None
+        if self._credentials is not None and not self.has_key:
+            self._credentials.read()  # its tokens are masked from now on, also before the first connection
 
     def for_login(self, show: ShowLogin, scope: str, port: int) -> Access:
         """The same server, for a person who wants to log in now."""
@@ -59,10 +59,10 @@ class Access:
         )
 
     def refused(self, status: int, scope: str = "") -> str:
-        """What to tell whoever reads the log, and the model."""
+        """Return the text for the log and for the model."""
         if self.has_key:
             return f"it refused the key in `headers` (HTTP {status}): authorization failed; correct the key"
-        if self.in_the_open:
+        if self.plain_http:
             return f"it asks for authorization (HTTP {status}), which is done only over https; use its https address"
         if scope or status == 403:
             more = f" --scope {shlex.quote(scope)}" if scope else ""

@@ -79,8 +79,8 @@ def plain_code(text: str) -> str:
     return text if re.fullmatch(r"[a-z_]{1,40}", text) else "an error without a known code"
 
 
-def _same(given: str, state: str) -> bool:
-    return secrets.compare_digest(given.encode(), state.encode())  # as bytes: texts may be ASCII only
+def _same(received: str, state: str) -> bool:
+    return secrets.compare_digest(received.encode(), state.encode())  # as bytes: texts may be ASCII only
 
 
 def _bound(port: int) -> socket.socket:

@@ -93,7 +93,7 @@ async def open_flow(access: Access, stack: AsyncExitStack) -> httpx2.Auth:
     try:
         http.require_scheme(access.url)
     except RefusedAddressError:
-        access.in_the_open = True
+        access.plain_http = True
         return AccessFlow(access, None, http)
     provider = await open_provider(
         access.url, auth, access.file(), http, access.show, stack, anew=access.anew and not access.logged_in

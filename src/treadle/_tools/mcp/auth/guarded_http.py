@@ -156,7 +156,7 @@ def _kind(address: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its form: what a name resolves to may change."""
+    """Tell whether a host is this machine, by its form: the address of a name may change."""
     if host.lower().rstrip(".") == "localhost":
         return True
     try:
@@ -179,7 +179,7 @@ def _literal(host: str) -> str:
 
 
 def _kind_of_name(host: str) -> str:
-    """What the form of a name says: one that can only be meant inside a network, or on a machine, is not public."""
+    """Classify a name by its form: one that can only be meant inside a network, or on a machine, is not public."""
     labels = host.lower().rstrip(".").split(".")
     if labels[-1] in ("localhost", "localdomain") or labels[0] in ("metadata", "instance-data"):
         return "other"

@@ -1,4 +1,4 @@
-"""The SDK's OAuth, with tokens that are kept in a file and nobody to ask unless a login is wanted."""
+"""The SDK's OAuth with tokens that are stored in a file; a person is asked only when a login is wanted."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ class LoginNeededError(Exception):
 
 
 class FileStorage:
-    """What the SDK keeps, in the file of the server. Nothing is written before there are tokens."""
+    """The SDK's token storage, in the file of the server. Nothing is written before there are tokens."""
 
-    def __init__(self, file: CredentialFile, kept: Credentials) -> None:
-        self.file, self.kept = file, kept
+    def __init__(self, file: CredentialFile, stored: Credentials) -> None:
+        self.file, self.stored = file, stored
         self.context: Any = None
 
     async def get_tokens(self) -> OAuthToken | None:
-        return _as(OAuthToken, self.kept.tokens)
+        return _as(OAuthToken, self.stored.tokens)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return _as(OAuthClientInformationFull, self.kept.client)
+        return _as(OAuthClientInformationFull, self.stored.client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.kept = msgspec.structs.replace(self.kept, client=_plain(client_info))
+        self.stored = msgspec.structs.replace(self.stored, client=_plain(client_info))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.kept = msgspec.structs.replace(
-            self.kept,
+        self.stored = msgspec.structs.replace(
+            self.stored,
             tokens=_plain(tokens),
             expires_at=None if tokens.expires_in is None else time.time() + tokens.expires_in,
             metadata=_plain(self.context.oauth_metadata),
             resource=_plain(self.context.protected_resource_metadata),
         )
-        self.file.write(self.kept)
+        self.file.write(self.stored)
 
 
 class MemoryStorage:
@@ -97,7 +97,7 @@ class MemoryStorage:
 
 
 class LoginProvider(OAuthClientProvider):
-    """Uses the kept tokens and refreshes them; a person is asked only where `show` is given."""
+    """Uses the stored tokens and refreshes them; a person is asked only where there is a `show`."""
 
     def __init__(
         self,
@@ -130,10 +130,10 @@ class LoginProvider(OAuthClientProvider):
 
     async def _initialize(self) -> None:
         await super()._initialize()
-        kept = self._storage.kept
-        self.context.token_expiry_time = kept.expires_at
-        self.context.oauth_metadata = _as(OAuthMetadata, kept.metadata)
-        self.context.protected_resource_metadata = _as(ProtectedResourceMetadata, kept.resource)
+        stored = self._storage.stored
+        self.context.token_expiry_time = stored.expires_at
+        self.context.oauth_metadata = _as(OAuthMetadata, stored.metadata)
+        self.context.protected_resource_metadata = _as(ProtectedResourceMetadata, stored.resource)
         if self._auth.client_id:
             self.context.client_info = OAuthClientInformationFull(
                 client_id=self._auth.client_id,
@@ -146,7 +146,7 @@ class LoginProvider(OAuthClientProvider):
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """A token that the server no longer takes is refreshed once before anybody is asked to log in again."""
         if self._storage.file.changed() and self._show is None:  # another process logged in, or refreshed
-            self._storage.kept = self._storage.file.read()
+            self._storage.stored = self._storage.file.read()
             self._initialized = False
         for first in (True, False):
             flow, refreshed, again = super()._auth_flow(request), False, False
@@ -192,24 +192,24 @@ class LoginProvider(OAuthClientProvider):
         return await super()._perform_authorization()
 
     def _scope_to_ask(self, challenge: httpx2.Response) -> str:
-        """What a login must ask for so that the refused call works afterwards, and what worked before still does."""
+        """Compute the scope to ask for, so that the refused call will work and all earlier ones still do."""
         wanted, tokens = _wanted_scope(challenge), self.context.current_tokens
         held = union_scopes(self._auth.scope, tokens.scope if tokens is not None else None)
         return (_sayable(union_scopes(held, wanted)) or wanted) if wanted else ""
 
     def _expire(self) -> bool:
-        """Take the token for expired; whether it can be refreshed."""
+        """Treat the token as expired; return whether it can be refreshed."""
         self.context.token_expiry_time = 1.0
         return self.context.can_refresh_token()
 
     async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
         if response.status_code != 200 and self._storage.file.changed():
-            self._storage.kept = self._storage.file.read()  # another process refreshed: its tokens are the valid ones
+            self._storage.stored = self._storage.file.read()  # another process refreshed: its tokens are the valid ones
             await self._initialize()
             return self.context.is_token_valid()
         refreshed = await super()._handle_refresh_response(response)
         if not refreshed and 400 <= response.status_code < 500:  # it will not be taken the next time either
-            self._storage.kept = msgspec.structs.replace(self._storage.kept, tokens={}, expires_at=None)
+            self._storage.stored = msgspec.structs.replace(self._storage.stored, tokens={}, expires_at=None)
         return refreshed
 
     async def _redirect(self, address: str) -> None:
@@ -238,7 +238,7 @@ async def open_provider(
     *,
     anew: bool = False,
 ) -> httpx2.Auth:
-    """The authorization of one connection. `anew`: do not use the tokens that are kept."""
+    """Return the authorization of one connection. `anew`: ignore the stored tokens."""
     if auth.grant == "client_credentials":
         return ClientCredentialsOAuthProvider(
             server_url,
@@ -266,26 +266,26 @@ async def open_provider(
         )
     if auth.grant == "identity_assertion":
         return _identity_provider(server_url, auth, http)
-    kept = file.read()
+    stored = file.read()
     listener = None
     if show is not None:
-        listener, kept = _listener(auth, kept)
+        listener, stored = _listener(auth, stored)
         stack.callback(listener.close)
     if anew:
-        kept = msgspec.structs.replace(kept, tokens={}, expires_at=None)
-    return LoginProvider(server_url, auth, FileStorage(file, kept), http, show, listener)
+        stored = msgspec.structs.replace(stored, tokens={}, expires_at=None)
+    return LoginProvider(server_url, auth, FileStorage(file, stored), http, show, listener)
 
 
-def _listener(auth: McpAuth, kept: Credentials) -> tuple[CallbackListener, Credentials]:
+def _listener(auth: McpAuth, stored: Credentials) -> tuple[CallbackListener, Credentials]:
     """A client that was registered with an address is used with that address; else a new one is registered."""
-    client = _as(OAuthClientInformationFull, kept.client)
+    client = _as(OAuthClientInformationFull, stored.client)
     registered = next((address.port or 0 for address in (client.redirect_uris if client else None) or ()), 0)
     try:
-        return CallbackListener(auth.redirect_port or registered), kept
+        return CallbackListener(auth.redirect_port or registered), stored
     except OSError as error:
         if auth.redirect_port:
             raise LoginFailedError(f"port {auth.redirect_port} cannot be used: {error.strerror}") from None
-        return CallbackListener(), msgspec.structs.replace(kept, client={})
+        return CallbackListener(), msgspec.structs.replace(stored, client={})
 
 
 def _identity_provider(server_url: str, auth: McpAuth, http: GuardedHttp) -> IdentityAssertionOAuthProvider:

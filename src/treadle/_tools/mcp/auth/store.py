@@ -27,7 +27,7 @@ logger = get_logger()
 
 
 class Credentials(Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What is kept of a login. The last four are the SDK's own records."""
+    """The stored result of a login. The last four fields are the SDK's own records."""
 
     server: str
     name: str = ""
@@ -62,11 +62,11 @@ class CredentialFile:
         self._read_at: tuple[int, int] | None = None
 
     def changed(self) -> bool:
-        """Whether the file is another one than was read or written last."""
+        """Tell whether another process has replaced the file since it was read or written here."""
         return self._stamp() != self._read_at
 
     def read(self) -> Credentials:
-        """What is kept; an empty record where nothing is."""
+        """Return the stored credentials, or an empty record."""
         self._read_at = self._stamp()
         nothing = Credentials(server=self.server, name=self.name)
         if self._read_at is None:
@@ -75,41 +75,45 @@ class CredentialFile:
             if os.name != "nt" and self.path.stat().st_mode & 0o077:
                 logger.warning("others could read %s; it is private now", self.path)
                 self.path.chmod(0o600)
-            kept = decode_json(read_text(self.path), Credentials)
+            credentials = decode_json(read_text(self.path), Credentials)
         except (OSError, DataError) as error:
             logger.warning("cannot read the tokens in %s: %s", self.path, type(error).__name__)
             return nothing
-        if kept.server != self.server:
+        if credentials.server != self.server:
             return nothing
-        self._guard(kept)
-        return kept
+        self._guard(credentials)
+        return credentials
 
-    def write(self, kept: Credentials) -> None:
+    def write(self, credentials: Credentials) -> None:
         """Replace the file as a whole; a reader sees the old one or the new one."""
-        self._guard(kept)
+        self._guard(credentials)
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh = self.path.with_suffix(f".{os.getpid()}.new")
             with suppress(FileNotFoundError):
                 fresh.unlink()
             with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(kept))
+                file.write(msgspec.json.encode(credentials))
             os.replace(fresh, self.path)
         except OSError as error:
             raise ConfigError(f"cannot keep the tokens in {self.path.parent}: {error.strerror}") from None
         self._read_at = self._stamp()
 
     def remove(self) -> bool:
-        """Forget the login; whether there was one."""
+        """Remove the stored login; return whether there was one."""
         try:
             self.path.unlink()
         except FileNotFoundError:
             return False
         return True
 
-    def _guard(self, kept: Credentials) -> None:
+    def _guard(self, credentials: Credentials) -> None:
         """Tokens are masked in whatever is logged, recorded or shown."""
-        fields = (kept.tokens.get("access_token"), kept.tokens.get("refresh_token"), kept.client.get("client_secret"))
+        fields = (
+            credentials.tokens.get("access_token"),
+            credentials.tokens.get("refresh_token"),
+            credentials.client.get("client_secret"),
+        )
         known_secrets.keep(self, f"mcp-{self.name or 'token'}", [text for text in fields if isinstance(text, str)])
 
     def _stamp(self) -> tuple[int, int] | None:
@@ -125,7 +129,7 @@ def credentials_folder() -> Path:
 
 
 def logins() -> Iterator[Credentials]:
-    """Every login that is kept."""
+    """Yield every stored login."""
     for path in sorted(credentials_folder().glob("*.json")):
         with suppress(OSError, DataError):
             yield decode_json(read_text(path), Credentials)

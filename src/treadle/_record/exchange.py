@@ -1,4 +1,4 @@
-"""One exchange as it passed: what was kept of it for the record, within bounds."""
+"""One HTTP exchange that the proxy passes on, with as much of its contents as the bounds allow."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-MAX_KEPT = 16 * 1024 * 1024
-"""Bytes of one exchange that are kept; a larger one passes all the same, and is not recorded."""
+MAX_STORED = 16 * 1024 * 1024
+"""Bytes of one exchange that are stored; a larger one is passed on all the same, and not recorded."""
 MAX_WAITING = 192 * 1024 * 1024
 """Bytes of all exchanges under way or waiting to be recorded."""
 PATIENCE = 10.0
@@ -25,7 +25,7 @@ def wait_while_moving(
     seconds: float,
     patience: float,
 ) -> bool:
-    """Wait until something is over, as long as it gets on: `left` says how much is left to do. Whether it is over."""
+    """Wait for the end of something while it makes progress (`left` counts what is left to do); True if it ended."""
     deadline, before = time.monotonic() + seconds, -1
     while is_alive() and (now := left()) != before and (rest := deadline - time.monotonic()) > 0:
         before = now
@@ -34,7 +34,7 @@ def wait_while_moving(
 
 
 class Memory:
-    """How much all exchanges hold together."""
+    """Counts the bytes that all exchanges hold."""
 
     def __init__(self, limit: int = MAX_WAITING) -> None:
         self.limit = limit
@@ -52,9 +52,9 @@ class Memory:
         self.held -= size
 
 
-class Passed:
-    """An exchange. Request headers are not kept, nor is the query: both carry keys. Their secrets are kept apart, so
-    that they can be taken out of the bodies."""
+class HttpExchange:
+    """A request and its response. Request headers and the query are not stored: both carry keys. Their secrets are
+    stored apart, so that they can be taken out of the bodies."""
 
     def __init__(self, memory: Memory, *, upstream: str, method: str, path: str, secrets: tuple[str, ...] = ()) -> None:
         self._memory = memory
@@ -78,7 +78,7 @@ class Passed:
         self.received_bytes = 0
         self.ending: Ending = "open"
         self.elapsed = 0.0
-        self.not_kept = ""
+        self.not_stored = ""
         """Why the contents are missing; empty when they are whole."""
 
     def keep_request(self, data: bytes) -> None:
@@ -104,12 +104,12 @@ class Passed:
         self._held = 0
 
     def _keep(self, size: int) -> bool:
-        if self.not_kept:
+        if self.not_stored:
             return False
-        if self._held + size > MAX_KEPT:
-            self.not_kept = f"it is larger than {MAX_KEPT // 2**20} MiB"
+        if self._held + size > MAX_STORED:
+            self.not_stored = f"it is larger than {MAX_STORED // 2**20} MiB"
         elif not self._memory.take(size):
-            self.not_kept = "too much waited to be recorded"
+            self.not_stored = "too much waited to be recorded"
         else:
             self._held += size
             return True
