@@ -16,8 +16,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from treadle._flows.proofs.support import claims_of
-from treadle._flows.proofs.words import words_of
+from treadle._plugins.evidence.support import claims_of
+from treadle._plugins.evidence.words import words_of
 from treadle._types.events import Record, RunStarted, ToolDone
 
 PAGES, OTHERS = 150, 4

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from why.cases import Broken
 
 from treadle import Agent
-from treadle._evals.why.search import find_causes
+from treadle._inspect.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
 from treadle._local.model import LocalModel
 from treadle._models.base import complete

@@ -22,12 +22,12 @@ from markdown_tables import Field, cell, code, doc, fields_of, own_table, proper
 from msgspec import Struct
 from reference_pages import PAGES as MORE_PAGES
 
+from treadle._agent import presets
+from treadle._agent.agent import Agent, AgentDetails
 from treadle._cli.command_table import COMMANDS, build_parser
 from treadle._engine import options as options_module
 from treadle._engine import settings as settings_module
 from treadle._engine.core.execution import NO_DEPS
-from treadle._flows import presets
-from treadle._flows.agent import Agent, AgentDetails
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
 from treadle._plugins.guards.policy_guard import PolicyGuard

@@ -28,9 +28,11 @@ LAYERS = [
     ["_tools"],
     ["_engine"],
     ["_plugins"],
+    ["_agent"],
     ["_flows"],
     ["_local"],
-    ["_config", "_durable", "_evals", "_testing"],
+    ["_inspect"],
+    ["_config", "_durable", "_testing"],
     ["_record"],
     ["_server"],
     PUBLIC_MODULES,
@@ -105,7 +107,7 @@ def test_folders_stay_small():
     assert not full, f"more than {MAX_FILES_PER_FOLDER} modules side by side: {full}"
 
 
-MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_flows", "_local"]
+MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_agent", "_flows", "_local"]
 """Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
 WITHOUT_LOGIC: dict[str, str] = {
     "_engine/core/blueprint.py": "two frozen values without a method",

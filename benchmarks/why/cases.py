@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle import Agent
-from treadle._evals.why.lab.changes import Change
+from treadle._inspect.why.changes import Change
 
 QUESTION = "How many people live in Lyon?"
 

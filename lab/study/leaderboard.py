@@ -26,8 +26,8 @@ from study.rows import ANSWER_CHARS, FIRST_STEPS, Outcome, Row, add_row, load_ro
 from training import bfcl
 from training.rows import asked, in_turn
 from treadle import LocalModel
-from treadle._evals.checks import RecordedCall
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.checks import RecordedCall
+from treadle._inspect.evals.stats import wilson
 
 OURS = ("auto", "plain", "native")
 """Treadle with its adapter and without it, in this process; its native calls, by the server that the others use."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from study.rows import CASE_SECONDS, MAX_STEPS, Outcome, Round, recorded
 from treadle import Agent, LocalModel, resolve_model
-from treadle._evals.checks import RecordedCall
-from treadle._evals.runner import stop_problem
-from treadle._evals.tasks import Task, TaskSet
+from treadle._inspect.evals.checks import RecordedCall
+from treadle._inspect.evals.runner import stop_problem
+from treadle._inspect.evals.tasks import Task, TaskSet
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.events import Record, ThinkDone

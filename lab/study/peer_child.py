@@ -22,8 +22,8 @@ from study.peer_kit import Case
 from study.rows import FIRST_STEPS, Outcome, recorded
 from study.worlds import TOOLS
 from training import bfcl
-from treadle._evals.checks import RecordedCall
-from treadle._evals.tasks import Task, task_set
+from treadle._inspect.evals.checks import RecordedCall
+from treadle._inspect.evals.tasks import Task, task_set
 from treadle._tools.base import Tool
 
 

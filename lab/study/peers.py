@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from study.rows import CASE_SECONDS, Outcome, Round
-from treadle._evals.checks import RecordedCall
+from treadle._inspect.evals.checks import RecordedCall
 
 LAB = Path(__file__).resolve().parents[1]
 PYTHONPATH = os.pathsep.join((str(LAB.parent / "src"), str(LAB)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from study.rows import Row
-from treadle._evals.stats import share_of
+from treadle._inspect.evals.stats import share_of
 
 KINDS = ("single", "choose", "chain", "none", "recovery")
 BASE = "smolagents"

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._evals.checks import RecordedCall, evaluate_check
-from treadle._evals.tasks import Task
+from treadle._inspect.evals.checks import RecordedCall, evaluate_check
+from treadle._inspect.evals.tasks import Task
 from treadle._tools.base import Tool
 
 MAX_STEPS = 10

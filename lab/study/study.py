@@ -24,8 +24,8 @@ from study.choices import add_engines, add_environments, names, parsed
 from study.report import markdown
 from study.rows import CASE_SECONDS, Outcome, add_row, checked_row, load_rows, todo
 from study.worlds import EVALS, TOOLS
-from treadle._evals.runner import select_tasks
-from treadle._evals.tasks import Task, TaskSet, read_task_file, task_set
+from treadle._inspect.evals.runner import select_tasks
+from treadle._inspect.evals.tasks import Task, TaskSet, read_task_file, task_set
 from treadle._journal import open_journal
 
 ENGINES = (*ours.WAYS, *peers.PACKAGES)

@@ -17,7 +17,7 @@ from lab_kit import LAB
 from training import adapter_file, campaign, pack, pieces, soup
 from training.adapter_file import AdapterFile
 from training.render import spaced
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.stats import wilson
 from treadle._local.dialects.compact import ADAPTER_FORMAT
 from treadle._local.weights.adapters import read_adapter
 

@@ -14,8 +14,8 @@ from study import leaderboard, peer_child
 from study.rows import Outcome
 from training import bfcl
 from treadle import ModelError, ScriptedModel
-from treadle._evals.checks import RecordedCall
-from treadle._evals.tasks import Task, read_task_file
+from treadle._inspect.evals.checks import RecordedCall
+from treadle._inspect.evals.tasks import Task, read_task_file
 
 WANTED = [{"city.weather": {"city": ["Turin"], "days": ["", 3]}}]
 

@@ -12,8 +12,8 @@ from lab_kit import LAB
 from study import study
 from study.rows import Outcome, Row, checked_row
 from treadle import ScriptedModel
-from treadle._evals.checks import RecordedCall
-from treadle._evals.tasks import read_task_file
+from treadle._inspect.evals.checks import RecordedCall
+from treadle._inspect.evals.tasks import read_task_file
 from treadle._types.messages import ToolMessage, UserMessage, text_of
 from treadle._types.request import Request
 

@@ -10,10 +10,10 @@ from kit import call, go
 from lab_kit import LAB
 from treadle import ScriptedModel, Tool
 from treadle._cli.setup.toolbox import find_tools
-from treadle._evals.checks import contains
-from treadle._evals.load import load_tasks
-from treadle._evals.runner import Variant, run_task
-from treadle._evals.tasks import Task, TaskSet
+from treadle._inspect.evals.checks import contains
+from treadle._inspect.evals.load import load_tasks
+from treadle._inspect.evals.runner import Variant, run_task
+from treadle._inspect.evals.tasks import Task, TaskSet
 from treadle._types.errors import ToolError
 
 EVALS = LAB / "evals"

@@ -23,7 +23,7 @@ from typing import Any
 
 from training import adapter_file, pieces, soup
 from training.pack import pack
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.stats import wilson
 
 TRIES = 3
 DEVELOPMENT = "own,later,latest,newest,ninth,tenth,eleventh,alone,dev,known"

@@ -26,7 +26,7 @@ from training.render import PROFILE, PromptWriter, plain_prompt
 from training.rows import asked, error_of
 from training.written import worlds
 from treadle import Agent
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.stats import wilson
 from treadle._local.runtime.prompt import constraint_of
 from treadle._local.thresholds import with_thresholds
 from treadle._models.catalog.profiles import sized
@@ -37,7 +37,7 @@ from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage
 
 if TYPE_CHECKING:
-    from treadle._evals.tasks import Task
+    from treadle._inspect.evals.tasks import Task
 
 LAB = Path(__file__).resolve().parents[1]
 BATCH = 192
@@ -145,8 +145,8 @@ async def own_sets(
 ) -> dict[str, Any]:
     """With `alone` each task that takes one tool is offered this tool only."""
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._evals.load import load_tasks
-    from treadle._evals.runner import Variant, run_tasks
+    from treadle._inspect.evals.load import load_tasks
+    from treadle._inspect.evals.runner import Variant, run_tasks
 
     tools = find_tools([f"{LAB / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
     model = Batched(network, **facts)

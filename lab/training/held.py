@@ -22,7 +22,7 @@ from training.network import Network
 from training.render import Conversation
 from training.scenario import Act
 from training.sequences import TOKENS_A_BATCH, Tokens, batches, foretell, read_conversations, sequences
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.stats import wilson
 
 
 class Held(NamedTuple):

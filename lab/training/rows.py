@@ -18,7 +18,7 @@ from typing import Any
 
 from training import bfcl
 from treadle import Agent, LocalModel, RunResult, Tool
-from treadle._evals.stats import wilson
+from treadle._inspect.evals.stats import wilson
 from treadle._types.messages import AssistantMessage, UserMessage
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.usage import Usage

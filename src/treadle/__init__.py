@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from treadle import messages as messages
     from treadle import plugins as plugins
     from treadle import testing as testing
+    from treadle._agent import presets as presets
+    from treadle._agent.agent import Agent as Agent
+    from treadle._agent.batch import BatchAnswer as BatchAnswer
+    from treadle._agent.batch import BatchState as BatchState
+    from treadle._agent.conversation import Conversation as Conversation
+    from treadle._agent.react import LoopResult as LoopResult
+    from treadle._agent.react import react_loop as react_loop
     from treadle._config import load_agent as load_agent
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
@@ -34,35 +41,24 @@ if TYPE_CHECKING:
     from treadle._engine.settings import ToolSettings as ToolSettings
     from treadle._engine.structured import StructuredResult as StructuredResult
     from treadle._engine.structured import structured_llm_call as structured_llm_call
-    from treadle._evals.load import load_tasks as load_tasks
-    from treadle._evals.report import evaluation_report as evaluation_report
-    from treadle._evals.runner import Variant as Variant
-    from treadle._evals.runner import run_tasks as run_tasks
-    from treadle._evals.why.findings import Causes as Causes
-    from treadle._evals.why.lab.changes import Change as Change
-    from treadle._evals.why.lab.marks import mark_wrong as mark_wrong
-    from treadle._evals.why.search import find_causes as find_causes
-    from treadle._flows import presets as presets
-    from treadle._flows.agent import Agent as Agent
-    from treadle._flows.batching.batch import BatchAnswer as BatchAnswer
-    from treadle._flows.batching.batch import BatchState as BatchState
-    from treadle._flows.compare import compare as compare
-    from treadle._flows.conversation import Conversation as Conversation
     from treadle._flows.dag.agent import DagAgent as DagAgent
     from treadle._flows.dag.picture import plan_diagram as plan_diagram
-    from treadle._flows.mcp.peer import McpPeer as McpPeer
-    from treadle._flows.mcp.server import serve_mcp as serve_mcp
-    from treadle._flows.mcp.values import McpPrompt as McpPrompt
-    from treadle._flows.mcp.values import McpResource as McpResource
-    from treadle._flows.prefixes import prefixes as prefixes
-    from treadle._flows.proofs.proof import Verdict as Verdict
-    from treadle._flows.proofs.proof import prove_answer as prove_answer
-    from treadle._flows.proofs.proof import verify_proof as verify_proof
-    from treadle._flows.react import LoopResult as LoopResult
-    from treadle._flows.react import react_loop as react_loop
-    from treadle._flows.replay import blame as blame
-    from treadle._flows.replay import fork as fork
-    from treadle._flows.replay import replay as replay
+    from treadle._inspect.compare import compare as compare
+    from treadle._inspect.evals.load import load_tasks as load_tasks
+    from treadle._inspect.evals.report import evaluation_report as evaluation_report
+    from treadle._inspect.evals.runner import Variant as Variant
+    from treadle._inspect.evals.runner import run_tasks as run_tasks
+    from treadle._inspect.prefixes import prefixes as prefixes
+    from treadle._inspect.proof import Verdict as Verdict
+    from treadle._inspect.proof import prove_answer as prove_answer
+    from treadle._inspect.proof import verify_proof as verify_proof
+    from treadle._inspect.replay import blame as blame
+    from treadle._inspect.replay import fork as fork
+    from treadle._inspect.replay import replay as replay
+    from treadle._inspect.why.changes import Change as Change
+    from treadle._inspect.why.findings import Causes as Causes
+    from treadle._inspect.why.marks import mark_wrong as mark_wrong
+    from treadle._inspect.why.search import find_causes as find_causes
     from treadle._journal import open_journal as open_journal
     from treadle._journal.base import Journal as Journal
     from treadle._journal.base import RunInfo as RunInfo
@@ -83,6 +79,10 @@ if TYPE_CHECKING:
     from treadle._server import create_app as create_app
     from treadle._server import make_server as make_server
     from treadle._server import serve as serve
+    from treadle._server.mcp.peer import McpPeer as McpPeer
+    from treadle._server.mcp.server import serve_mcp as serve_mcp
+    from treadle._server.mcp.values import McpPrompt as McpPrompt
+    from treadle._server.mcp.values import McpResource as McpResource
     from treadle._server.settings import ServerSettings as ServerSettings
     from treadle._tools.base import Tool as Tool
     from treadle._tools.base import ToolContext as ToolContext
@@ -138,7 +138,7 @@ if TYPE_CHECKING:
     from treadle._types.usage import Usage as Usage
 
 _LAZY_IMPORTS = {
-    "Agent": "_flows.agent",
+    "Agent": "_agent.agent",
     "AnswerDelta": "_types.events",
     "AnswerSettings": "_engine.settings",
     "AnthropicModel": "_models.anthropic.model",
@@ -146,8 +146,8 @@ _LAZY_IMPORTS = {
     "Artifact": "_types.events",
     "BadReplyError": "_types.errors",
     "BaseTool": "_tools.spec",
-    "BatchAnswer": "_flows.batching.batch",
-    "BatchState": "_flows.batching.batch",
+    "BatchAnswer": "_agent.batch",
+    "BatchState": "_agent.batch",
     "BedrockModel": "_models.bedrock.model",
     "Budget": "_engine.settings",
     "BudgetExhaustedError": "_types.errors",
@@ -155,7 +155,7 @@ _LAZY_IMPORTS = {
     "ContentFilteredError": "_types.errors",
     "ContextOverflowError": "_types.errors",
     "ContextSettings": "_engine.settings",
-    "Conversation": "_flows.conversation",
+    "Conversation": "_agent.conversation",
     "CorruptLogError": "_types.errors",
     "DagAgent": "_flows.dag.agent",
     "DuplicateToolError": "_types.errors",
@@ -167,13 +167,13 @@ _LAZY_IMPORTS = {
     "KnowledgeBase": "_tools.builtin.knowledge.base",
     "LimitError": "_types.errors",
     "LocalModel": "_local.model",
-    "LoopResult": "_flows.react",
+    "LoopResult": "_agent.react",
     "MaxIterationsError": "_types.errors",
     "McpConnection": "_tools.mcp.client",
     "McpAuth": "_tools.mcp.auth.settings",
-    "McpPeer": "_flows.mcp.peer",
-    "McpPrompt": "_flows.mcp.values",
-    "McpResource": "_flows.mcp.values",
+    "McpPeer": "_server.mcp.peer",
+    "McpPrompt": "_server.mcp.values",
+    "McpResource": "_server.mcp.values",
     "McpServer": "_tools.mcp.client",
     "McpTools": "_plugins.mcp",
     "MissingExtraError": "_types.errors",
@@ -224,33 +224,33 @@ _LAZY_IMPORTS = {
     "TreadleError": "_types.errors",
     "UnknownModelError": "_types.errors",
     "Usage": "_types.usage",
-    "Variant": "_evals.runner",
+    "Variant": "_inspect.evals.runner",
     "VertexModel": "_models.vertex.model",
-    "blame": "_flows.replay",
-    "compare": "_flows.compare",
-    "Causes": "_evals.why.findings",
-    "Change": "_evals.why.lab.changes",
-    "find_causes": "_evals.why.search",
-    "mark_wrong": "_evals.why.lab.marks",
-    "prefixes": "_flows.prefixes",
-    "prove_answer": "_flows.proofs.proof",
-    "verify_proof": "_flows.proofs.proof",
-    "Verdict": "_flows.proofs.proof",
+    "blame": "_inspect.replay",
+    "compare": "_inspect.compare",
+    "Causes": "_inspect.why.findings",
+    "Change": "_inspect.why.changes",
+    "find_causes": "_inspect.why.search",
+    "mark_wrong": "_inspect.why.marks",
+    "prefixes": "_inspect.prefixes",
+    "prove_answer": "_inspect.proof",
+    "verify_proof": "_inspect.proof",
+    "Verdict": "_inspect.proof",
     "builtin": "_tools.builtin",
-    "evaluation_report": "_evals.report",
+    "evaluation_report": "_inspect.evals.report",
     "external_tool": "_tools.external",
-    "fork": "_flows.replay",
+    "fork": "_inspect.replay",
     "load_agent": "_config",
     "load_skills": "_tools.skills.skill",
-    "load_tasks": "_evals.load",
+    "load_tasks": "_inspect.evals.load",
     "open_journal": "_journal",
     "plan_diagram": "_flows.dag.picture",
-    "presets": "_flows.presets:",
-    "react_loop": "_flows.react",
-    "replay": "_flows.replay",
+    "presets": "_agent.presets:",
+    "react_loop": "_agent.react",
+    "replay": "_inspect.replay",
     "resolve_model": "_models.catalog.registry",
-    "run_tasks": "_evals.runner",
-    "serve_mcp": "_flows.mcp.server",
+    "run_tasks": "_inspect.evals.runner",
+    "serve_mcp": "_server.mcp.server",
     "structured_llm_call": "_engine.structured",
     "tool": "_tools.function",
 }

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from treadle._engine.context import RunContext as RunContext
     from treadle._engine.plugin import Pause as Pause
     from treadle._engine.plugin import Plugin as Plugin
-    from treadle._flows.delegation.background import BackgroundAgents as BackgroundAgents
-    from treadle._flows.research.plugin import Research as Research
+    from treadle._flows.background import BackgroundAgents as BackgroundAgents
     from treadle._local.guards.example_value_guard import ExampleValueGuard as ExampleValueGuard
     from treadle._local.guards.give_up_guard import GiveUpGuard as GiveUpGuard
     from treadle._local.guards.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from treadle._plugins.memory.citations import Citations as Citations
     from treadle._plugins.memory.plugin import Memory as Memory
     from treadle._plugins.memory.store import MemoryStore as MemoryStore
+    from treadle._plugins.research.plugin import Research as Research
     from treadle._plugins.skills import Skills as Skills
     from treadle._plugins.telemetry import Telemetry as Telemetry
     from treadle._plugins.thinking.analysis import TaskAnalysis as TaskAnalysis
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _LAZY_IMPORTS = {
     "Approval": "_plugins.guards.approval",
-    "BackgroundAgents": "_flows.delegation.background",
+    "BackgroundAgents": "_flows.background",
     "Citations": "_plugins.memory.citations",
     "CodeMode": "_plugins.code",
     "ContextGuard": "_plugins.guards.context_guard",
@@ -78,7 +78,7 @@ _LAZY_IMPORTS = {
     "Plugin": "_engine.plugin",
     "QuestionRewrite": "_plugins.thinking.rewrite",
     "Reflection": "_plugins.thinking.reflection",
-    "Research": "_flows.research.plugin",
+    "Research": "_plugins.research.plugin",
     "RunContext": "_engine.context",
     "Skills": "_plugins.skills",
     "TaskAnalysis": "_plugins.thinking.analysis",

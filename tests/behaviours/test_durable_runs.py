@@ -9,7 +9,7 @@ import msgspec
 
 from kit import call, echo, go
 from treadle import Agent, ScriptedModel, tool
-from treadle._flows.replay import fork, replay
+from treadle._inspect.replay import fork, replay
 from treadle._journal.export import export_run, import_run
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.sqlite import SqliteJournal

@@ -19,7 +19,7 @@ from treadle import (
     react_loop,
     tool,
 )
-from treadle._flows import presets
+from treadle._agent import presets
 from treadle._types.errors import ConfigError, RequestRefusedError, RunEndedError, TransientModelError
 from treadle._types.events import AnswerDelta, Injected, TextStreamed, ThinkDone, ToolDone
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage

@@ -8,9 +8,9 @@ from typing import get_type_hints
 import pytest
 
 from treadle import Agent, ConfigError, ScriptedModel, Settings
+from treadle._agent.agent import AgentDetails
 from treadle._engine.options import AgentOptions, FlatAgentOptions, FlatSettings, RunOptions, SettingOptions
 from treadle._engine.settings import GROUPS
-from treadle._flows.agent import AgentDetails
 
 OWN = {"self", "model", "tools", "output_type", "options"}
 

@@ -15,7 +15,7 @@ from plugins.scenes import request_text
 from treadle import Agent, ScriptedModel
 from treadle._dialects.registry import dialect_for
 from treadle._engine.prompt_names import PROMPTS, check_prompt_names
-from treadle._flows.research.plugin import Research
+from treadle._plugins.research.plugin import Research
 from treadle._types.errors import ConfigError
 
 SOURCE = Path(treadle.__file__).parent

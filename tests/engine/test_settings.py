@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle import Agent, ScriptedModel
+from treadle._agent import presets
 from treadle._engine.settings import (
     GROUPS,
     AnswerSettings,
@@ -23,7 +24,6 @@ from treadle._engine.settings import (
     Settings,
     ToolSettings,
 )
-from treadle._flows import presets
 from treadle._models.transport.retry import RetryPolicy
 from treadle._types.errors import ConfigError
 

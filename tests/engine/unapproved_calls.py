@@ -19,7 +19,7 @@ from treadle._dialects.base import Decision
 from treadle._dialects.registry import choose_dialect, dialect_for
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
-from treadle._flows.replay import fork_at_record
+from treadle._inspect.replay import fork_at_record
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
 from treadle._tools.base import ToolResponse

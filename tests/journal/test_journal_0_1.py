@@ -18,7 +18,7 @@ import pytest
 from kit import assert_paired, go
 from treadle import Agent, RunResult, ScriptedModel
 from treadle._cli.main import main
-from treadle._flows.replay import blame, fork, replay
+from treadle._inspect.replay import blame, fork, replay
 from treadle._journal.sqlite import SqliteJournal
 from treadle._types.events import Record, StepDone, StepStarted, ThinkStarted
 from treadle._types.state import fold

@@ -25,7 +25,7 @@ from treadle import (
     tool,
 )
 from treadle._engine.settings import Settings
-from treadle._evals.tasks import TaskSet
+from treadle._inspect.evals.tasks import TaskSet
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.thinking.observer import Observer

@@ -12,7 +12,7 @@ import pytest
 
 from kit import add, call, go
 from treadle import Agent, ScriptedModel, Tool, ToolError, external_tool, open_journal
-from treadle._flows.waiting import leave_results
+from treadle._agent.waiting import leave_results
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.external import MAX_RESULT_CHARS, client_tool
 from treadle._types.errors import ConfigError, SchemaError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treadle._flows.agent import Agent
+    from treadle._agent.agent import Agent
     from treadle._models.base import Model
 
 

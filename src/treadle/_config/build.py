@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from treadle._agent import presets
+from treadle._agent.agent import Agent
+from treadle._agent.agent_tool import agent_tool
 from treadle._config.document import AgentParams, Document, McpRef, ToolRef, convert
 from treadle._config.references import has_references
-from treadle._flows import presets
-from treadle._flows.agent import Agent
-from treadle._flows.agent_tool import agent_tool
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._tools.base import Tool

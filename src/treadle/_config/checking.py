@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._agent import presets
 from treadle._config.build import Builder
 from treadle._config.document import AgentParams, Document, Path, Problem, ToolRef, convert, read_document
 from treadle._config.graph import kind_of, sorted_components
 from treadle._config.positions import line_of, lines_of
 from treadle._config.references import reference_problems
 from treadle._engine.settings import Settings
-from treadle._flows import presets
 from treadle._models.catalog.registry import check_model_name
 from treadle._safety.data import read_text
 from treadle._types.errors import ConfigError, MissingExtraError, MissingKeyError

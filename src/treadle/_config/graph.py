@@ -6,6 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any, cast
 
+from treadle._agent.agent import Agent
 from treadle._config.build import Builder
 from treadle._config.document import AgentParams, Component, Document, ToolRef
 from treadle._config.references import has_references, reference_problems, render, render_all
@@ -13,7 +14,6 @@ from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import overrides
-from treadle._flows.agent import Agent
 from treadle._flows.flow import ChildOutcome, FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
 from treadle._tools.base import Tool

@@ -143,7 +143,7 @@ def _read_action(text: str, tools: Tools, cut: bool) -> Reading:
 
 
 def _names_none(reading: Reading, body: str) -> bool:
-    """Whether the Action says that there is none: `{"tool": null}`, or a bare `none`."""
+    """Return whether the Action says that there is none: `{"tool": null}`, or a bare `none`."""
     if body.strip().strip("`*.\"'").lower() in _NONE:
         return True
     return not reading.calls and _NULL_TOOL.match(body) is not None

@@ -79,7 +79,7 @@ class Dialect(Protocol):
     def encode(
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
-        """What to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted.
+        """Return what to ask of the provider. `must_answer`: no tool may be called any more, only an answer is wanted.
         `must_act`: no answer is wanted yet; a dialect that cannot enforce this ignores it."""
         ...
 
@@ -98,7 +98,7 @@ class Dialect(Protocol):
         ...
 
     def watch(self, *, tools: bool) -> Watcher:
-        """What reads a reply while it is written; `tools` says whether a call is possible at all."""
+        """Return what reads a reply while it is written; `tools` says whether a call is possible at all."""
         ...
 
     def reformat(self, problem: str, prompts: Prompts) -> str:

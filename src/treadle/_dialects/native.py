@@ -133,8 +133,8 @@ def _from_text(reading: Reading, reply: Reply, tools: Tools) -> Decision:
 
 
 def _calls_a_tool(text: str) -> bool:
-    """Whether it is nothing but a call in the very form that models are trained on. Then it is one even if there is no
-    such tool: the model is told so, and nobody is given it for an answer."""
+    """Return whether it is nothing but a call in the very form that models are trained on. Then it is one even if there
+    is no such tool: the model is told so, and nobody is given it for an answer."""
     found = strict(unfenced(text))
     calls = cast("list[Any]", found) if isinstance(found, list) else [found]
     return bool(calls) and all(map(_has_the_form_of_a_call, calls))

@@ -110,7 +110,7 @@ def show_assistant(message: AssistantMessage, dialect: Dialect) -> AssistantMess
 
 
 def _read(message: AssistantMessage) -> Decision | None:
-    """What an earlier reply decided; None when it cannot be read, so that only its text is left."""
+    """Return what an earlier reply decided; None when it cannot be read, so that only its text is left."""
     if message.dialect == "native":
         return Decision(message.text, message.calls) if message.calls else Decision(answer=message.text)
     decision = get_dialect(message.dialect).decode(Reply(text=message.text), ())

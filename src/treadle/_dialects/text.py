@@ -24,7 +24,7 @@ _CUT_FINISHES = ("length", "error", "filter")
 
 
 def is_cut(reply: Reply) -> bool:
-    """Whether the reply may have ended before it was complete."""
+    """Return whether the reply may have ended before it was complete."""
     return reply.finish in _CUT_FINISHES
 
 

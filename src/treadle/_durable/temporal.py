@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from treadle._agent.agent import Agent
+from treadle._agent.waiting import decided, leave_decisions, leave_results
 from treadle._engine.run import Run
-from treadle._flows.agent import Agent
-from treadle._flows.waiting import decided, leave_decisions, leave_results
 from treadle._journal.base import InboxItem, Journal
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import ConfigError, MissingExtraError, RunNotFoundError

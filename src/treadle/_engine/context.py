@@ -74,7 +74,8 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def deps(self) -> DepsT_co:
-        """What the run was given as `deps=`: for tools, plug-ins and instructions, never for the model or the log."""
+        """Return what the run was given as `deps=`: for tools, plug-ins and instructions, never for the model or the
+        log."""
         return cast("DepsT_co", deps_of(self._execution))
 
     @property
@@ -95,7 +96,7 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def stored(self) -> bool:
-        """Whether the log is kept in a journal."""
+        """Return whether the log is kept in a journal."""
         return self._execution.log.journal is not None
 
     @property
@@ -108,7 +109,7 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def reply_policy(self) -> ReplyPolicy | None:
-        """What reviews the replies of the model in use; None for most models."""
+        """Return what reviews the replies of the model in use; None for most models."""
         return self._execution.current.policy
 
     @property
@@ -125,7 +126,7 @@ class RunContext(Generic[DepsT_co]):
         return self._execution.tools.get(name)
 
     def allowed_for_run(self, call: ToolCall) -> bool:
-        """Whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
+        """Return whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
         return allowed_for_run(self._execution, call, self.why_asked(call.id))
 
     # ---- tokens
@@ -137,7 +138,7 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether anybody wants to know how many tokens a request has: a budget, or a limit that is known."""
+        """Return whether anybody wants to know how many tokens a request has: a budget, or a limit that is known."""
         return self._execution.current.counts_tokens
 
     @property

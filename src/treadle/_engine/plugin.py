@@ -18,7 +18,7 @@ from treadle._types.errors import ContextOverflowError
 from treadle._types.messages import ToolCall, UserMessage
 
 if TYPE_CHECKING:
-    from treadle._engine.masking.masks import Mask
+    from treadle._engine.core.masks import Mask
 
 
 class Plugin:
@@ -50,7 +50,7 @@ class Plugin:
     """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 
     def mask(self, user: str) -> Mask | None:
-        """What it keeps from models in a run of this user: asked once, before the run's first record."""
+        """Return what it keeps from models in a run of this user: asked once, before the run's first record."""
         return None
 
     async def on_start(self, run: RunContext) -> None:
@@ -79,7 +79,7 @@ class Plugin:
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-        """What is returned is what gets recorded."""
+        """Return what is returned is what gets recorded."""
         return outcome
 
     async def after_round(self, run: RunContext) -> None:

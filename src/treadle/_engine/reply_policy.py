@@ -82,11 +82,13 @@ class ReplyPolicy(Protocol):
     """The component in records of its decisions."""
 
     def bounds(self, run: Any) -> Bounds | None:
-        """What the probabilities of the next reply are held against while it is written; None: it is not stopped."""
+        """Return what the probabilities of the next reply are held against while it is written; None: it is not
+        stopped."""
         ...
 
     async def review(self, run: Any, reply: Reply, decision: Decision | None, names: DecisionNames) -> Verdict:
-        """Whether the reply counts. `decision` is None for a reply that was stopped because it is out of bounds."""
+        """Return whether the reply counts. `decision` is None for a reply that was stopped because it is out of
+        bounds."""
         ...
 
     def repetition(self, run: Any) -> Repetition:

@@ -88,7 +88,7 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
 
     @property
     def new_messages(self) -> list[Message]:
-        """What this run has added to the conversation, from the question on: append it to your own history."""
+        """Return what this run has added to the conversation, from the question on: append it to your own history."""
         return self.messages[self.earlier :]
 
     @property
@@ -101,7 +101,7 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
         return text_story(self)
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Return what notebooks show."""
         return html_story(self)
 
     @property
@@ -145,7 +145,7 @@ def with_exception(step: Step, exceptions: Mapping[str, BaseException]) -> Step:
 
 
 def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
-    """What a paused run waits for, without what is decided already."""
+    """Return what a paused run waits for, without what is decided already."""
     if state.paused is None:
         return ()
     why, reason = state.paused.why, state.paused.reason

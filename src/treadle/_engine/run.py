@@ -45,8 +45,8 @@ def new_run(
 
 
 def beginning_of(run: Run[Any]) -> Request | None:
-    """What the first request of a run will begin with, as far as that is known before it starts: its system prompt.
-    None when the prompt is made for each run. Plug-ins may still change it."""
+    """Return what the first request of a run will begin with, as far as that is known before it starts: its system
+    prompt. None when the prompt is made for each run. Plug-ins may still change it."""
     execution = run._execution  # pyright: ignore[reportPrivateUsage] - of this module
     blueprint, tools = execution.blueprint, execution.tools.at_start
     if blueprint.system_of is not None:
@@ -90,12 +90,12 @@ class Run(Generic[OutputT_co]):
 
     @property
     def blueprint(self) -> Blueprint:
-        """What the agent decided before the run started."""
+        """Return what the agent decided before the run started."""
         return self._execution.blueprint
 
     @property
     def context(self) -> RunContext[Any]:
-        """What plug-ins and tools see of this run; runs started inside it have it as their parent."""
+        """Return what plug-ins and tools see of this run; runs started inside it have it as their parent."""
         return self._execution.context
 
     @property
@@ -179,7 +179,7 @@ class Run(Generic[OutputT_co]):
 
     @property
     def listens(self) -> bool:
-        """Whether a message that is sent now will be read, or at least reported as unread."""
+        """Return whether a message that is sent now will be read, or at least reported as unread."""
         return not self._execution.inbox.closed
 
     @property

@@ -264,7 +264,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return _ALL if self.max_parallel is None else self.max_parallel
 
     def asks_about(self, names: Iterable[str]) -> bool:
-        """Whether `ask` has one of these names of a tool (`Tool.all_names`)."""
+        """Return whether `ask` has one of these names of a tool (`Tool.all_names`)."""
         return "all" in self.ask or any(name in self.ask for name in names)
 
     def with_recorded(self, recorded: dict[str, Any], changes: dict[str, Any]) -> Settings:
@@ -379,7 +379,7 @@ _ELSEWHERE = {
 
 
 def _right_value(problem: str) -> str:
-    """What to write, where the message of the check does not say it."""
+    """Return what to write, where the message of the check does not say it."""
     field = problem.rpartition("`$.")[2].rstrip("`")
     kind = get_type_hints(Settings).get(field)
     if get_origin(kind) is Literal:

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._agent.agent import Agent
+from treadle._agent.agent_tool import child_of, waiting_calls, why_waiting
 from treadle._engine.context import execution_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
-from treadle._flows.agent import Agent
-from treadle._flows.agent_tool import child_of, waiting_calls, why_waiting
 from treadle._types.errors import JournalError, TreadleError
 from treadle._types.messages import Message
 from treadle._types.state import RunState
@@ -31,7 +31,7 @@ class FlowAgent(Agent[OutputT_co, Any], ABC):
 
     @abstractmethod
     async def work(self, run: Execution) -> None:
-        """What is to be done; ends with `finish` or `end`."""
+        """Return what is to be done; ends with `finish` or `end`."""
 
     def partial_answer(self, run: Execution) -> str:
         return ""
@@ -59,7 +59,7 @@ class ChildOutcome(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """What went wrong."""
+        """Return what went wrong."""
         return f"{self.result.stop_reason}: {self.result.error or self.result.answer}"
 
 
@@ -102,14 +102,14 @@ async def run_child(
 
 
 def history_of_flow(run: Execution) -> list[Message]:
-    """What was said before the question of the flow, as far as it has not been compacted."""
+    """Return what was said before the question of the flow, as far as it has not been compacted."""
     return as_history(
         entry.message for entry in run.state.conversation.window if entry.component in ("history", "summary")
     )
 
 
 def work_of(state: RunState, run_id: str) -> Work:
-    """What a run has done, for the one it is a part of."""
+    """Return what a run has done, for the one it is a part of."""
     counters: dict[str, int] = msgspec.to_builtins(state.spending.counters)
     return Work(
         state.iteration,

@@ -17,11 +17,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._agent.agent import Agent
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import choose_dialect, get_dialect
 from treadle._dialects.schema import SchemaDialect
 from treadle._engine.settings import Preset, Settings
-from treadle._flows.agent import Agent
 from treadle._local.policy.fit_question import AFTER, FORMAT, about_tools, fit_probability
 from treadle._local.policy.fit_question import MAX_TOKENS as FITTING_TOKENS
 from treadle._local.policy.policy import COMPONENT

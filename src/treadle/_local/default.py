@@ -39,8 +39,8 @@ def default_model() -> str:
 
 
 def quick(cores: int, fast_code: bool) -> bool:
-    """Whether the larger one answers soon enough: with two cores and code for this processor's instructions, or with
-    as many as make up for code without them."""
+    """Return whether the larger one answers soon enough: with two cores and code for this processor's instructions, or
+    with as many as make up for code without them."""
     return cores >= (NEEDED_CORES if fast_code else NEEDED_CORES * SLOWER)
 
 
@@ -52,8 +52,8 @@ def has_fast_code() -> bool:
 
 
 def fits(memory: int | None, disk: int | None) -> bool:
-    """Whether there is room for the larger one. What is not known counts as too little; no disk is needed for a file
-    that is here (None)."""
+    """Return whether there is room for the larger one. What is not known counts as too little; no disk is needed for a
+    file that is here (None)."""
     size = weights.catalogue_entry(LARGER).size
     return memory is not None and memory >= NEEDED_MEMORY and (disk is None or disk >= 2 * size + SPACE_MARGIN)
 

@@ -134,7 +134,7 @@ class LocalModel(Closing):
 
     @property
     def needs_download(self) -> bool:
-        """Whether `load` will download it first, which shows its own progress."""
+        """Return whether `load` will download it first, which shows its own progress."""
         return weights.find(self._source) is None
 
     def isolate(self) -> None:

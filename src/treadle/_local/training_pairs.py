@@ -40,7 +40,7 @@ class TrainingPair(Struct, frozen=True):
 
 
 def is_good(records: Sequence[Record]) -> bool:
-    """Whether a run is worth learning from: it ended with an answer, and nobody doubted it."""
+    """Return whether a run is worth learning from: it ended with an answer, and nobody doubted it."""
     state = RunState()
     for record in records:
         state.apply(record)

@@ -25,7 +25,7 @@ _PARAMETERS = {"type": "object", "properties": {"name": {"type": "string"}}, "re
 
 
 def named_in(text: str, server: str) -> list[str]:
-    """What a question names of this server, each once."""
+    """Return what a question names of this server, each once."""
     found = re.findall(rf"(?<![\w@/.])@{re.escape(server)}:(\S+)", text)
     return list(dict.fromkeys(name.rstrip(_AFTER) for name in found if name.rstrip(_AFTER)))[:MOST]
 

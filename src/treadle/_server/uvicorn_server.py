@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from treadle._flows.agent import Agent
-from treadle._flows.listening import listen
+from treadle._agent.agent import Agent
 from treadle._journal.base import Journal
 from treadle._safety.logs import get_logger
 from treadle._server.app import create_app
 from treadle._server.authenticator import is_loopback
+from treadle._server.listening import listen
 from treadle._server.live.hub import Hub
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError

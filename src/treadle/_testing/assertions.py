@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from treadle._agent.agent import Agent
 from treadle._engine.requests.prefix import prefix_breaks
-from treadle._flows.agent import Agent
-from treadle._flows.replay import renderings, replay
+from treadle._inspect.replay import renderings, replay
 from treadle._journal import Journal, open_journal
 from treadle._journal.export import import_run
 from treadle._types.errors import ConfigError

@@ -143,8 +143,8 @@ class ProviderToolsUsed(EventBase, frozen=True, tag="provider_tools_used"):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What the reply was read from: the hosts and files that are cited, else the tools that read the web or files.
-        Code that ran in the provider's sandbox, and a search among our own tools, bring nothing from outside."""
+        """Return what the reply was read from: the hosts and files that are cited, else the tools that read the web or
+        files. Code that ran in the provider's sandbox, and a search among our own tools, bring nothing from outside."""
         cited = [_place(one) for one in self.citations]
         read = [f"{call.tool} (provider)" for call in self.calls if call.tool not in ("code_execution", "tool_search")]
         return tuple(dict.fromkeys(cited or read))

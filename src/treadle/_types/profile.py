@@ -69,7 +69,7 @@ class DecisionThresholds(Struct, frozen=True, omit_defaults=True):
     which probability of a yes on that is believed. None: it is not asked."""
 
     def hold_for(self, model: Profile | DecisionThresholds) -> bool:
-        """Whether they were found for a model with the same tuning."""
+        """Return whether they were found for a model with the same tuning."""
         return self.adapter == model.adapter
 
     def __post_init__(self) -> None:
@@ -143,16 +143,16 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     @property
     def calls_natively(self) -> bool:
-        """Whether native calls are known to work, from the table of models or by a probe; not only offered."""
+        """Return whether native calls are known to work, from the table of models or by a probe; not only offered."""
         return self.calls_known or self.dialect == "native"
 
     @property
     def constrained(self) -> bool:
-        """Whether no reply can deviate from what it was constrained to."""
+        """Return whether no reply can deviate from what it was constrained to."""
         return self.grammar or self.strict_schema
 
     def decides_in(self, dialect: str) -> bool:
-        """Whether what the model wants is read from its probabilities in this dialect."""
+        """Return whether what the model wants is read from its probabilities in this dialect."""
         decide = self.decide
         return decide is not None and self.logprobs and decide.dialect == dialect and decide.hold_for(self)
 
@@ -163,25 +163,25 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     @property
     def assisted(self) -> bool:
-        """Whether the model has so few parameters that the engine helps it along. One of unknown size is not helped:
-        help it does not need gets in its way."""
+        """Return whether the model has so few parameters that the engine helps it along. One of unknown size is not
+        helped: help it does not need gets in its way."""
         return self.tiny if self.parameters is None else self.parameters < SMALL_BELOW
 
     @property
     def tuned(self) -> bool:
-        """Whether the model was tuned for tool use: it is asked in the form that it was trained on."""
+        """Return whether the model was tuned for tool use: it is asked in the form that it was trained on."""
         return bool(self.adapter)
 
     def with_parameters(self, billions: float) -> Profile:
         return msgspec.structs.replace(self, parameters=billions, tiny=billions < TINY_BELOW)
 
     def with_tuning(self, name: str) -> Profile:
-        """What a model needs help with, it has learnt."""
+        """Return what a model needs help with, it has learnt."""
         return msgspec.structs.replace(self, adapter=name, tiny=False)
 
     @property
     def reviewed(self) -> bool:
-        """Whether a reply policy reviews the model's replies before they count."""
+        """Return whether a reply policy reviews the model's replies before they count."""
         return self.assisted or self.tiny or self.decide is not None
 
     @property

@@ -67,11 +67,11 @@ class Provenance(Struct, gc=False):
 
 
 def sources_of(messages: Iterable[Message]) -> list[str]:
-    """What was read from outside before these messages were written, as far as they say so."""
+    """Return what was read from outside before these messages were written, as far as they say so."""
     return list(dict.fromkeys(m.source for m in messages if isinstance(m, AssistantMessage | ToolMessage) and m.source))
 
 
 def words_of(messages: Iterable[Message]) -> list[str]:
-    """What a person said in these messages."""
+    """Return what a person said in these messages."""
     said = (m for m in messages if isinstance(m, UserMessage) and m.kind in _SAID_BY_A_PERSON)
     return [text_of(message.content) for message in said]

@@ -72,7 +72,7 @@ class RunState:
 
     @property
     def usage(self) -> Usage:
-        """What this run and the runs inside it have spent."""
+        """Return what this run and the runs inside it have spent."""
         return self.spending.usage
 
     def messages(self) -> list[Message]:

@@ -111,8 +111,8 @@ class Step(Struct, frozen=True, gc=False):
 
     @property
     def exception(self) -> BaseException | None:
-        """What the tool raised, with its traceback, in the process that ran it; it is never stored. The model was told
-        what `observation` says."""
+        """Return what the tool raised, with its traceback, in the process that ran it; it is never stored. The model
+        was told what `observation` says."""
         return None
 
 

@@ -31,12 +31,12 @@ _OF_PHASES = {
 
 
 def activity_of_component(component: str) -> str:
-    """What a run does while this component asks the model."""
+    """Return what a run does while this component asks the model."""
     return _OF_COMPONENTS.get(component, "thinking")
 
 
 def activity_of(event: ev.Event) -> str | None:
-    """What a run does from this event on; None where the event does not say."""
+    """Return what a run does from this event on; None where the event does not say."""
     say = _OF_EVENTS.get(type(event))
     return say(event) if say is not None else None
 

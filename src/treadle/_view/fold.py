@@ -69,7 +69,7 @@ class RunView:
         return changes
 
     def written(self, id: str) -> str:
-        """What has been written so far of an item that is open."""
+        """Return what has been written so far of an item that is open."""
         return "".join(self._pieces.get(id, ()))
 
     def running(self) -> list[Call]:
@@ -367,7 +367,7 @@ class RunView:
         self._changes.append(Put(Answer(ANSWER, "retracted", text, answer.source), answer))
 
     def _void_answer(self) -> None:
-        """What was shown of the answer does not count: it is written again."""
+        """Return what was shown of the answer does not count: it is written again."""
         answer = self.answer
         if answer is None or answer.state == "final" or (answer.state == "void" and ANSWER not in self._pieces):
             return

@@ -14,7 +14,7 @@ def waiting_calls(state: RunState) -> tuple[ToolCall, ...]:
 
 
 def is_settled(state: RunState, call: ToolCall) -> bool:
-    """Whether a call has its decision, or its result where it waits for one."""
+    """Return whether a call has its decision, or its result where it waits for one."""
     decision = state.calls.approvals.get(call.id)
     if call.external:  # it may have been allowed before, and waits all the same
         return call.id in state.calls.results or (decision is not None and not decision.allow)

@@ -17,8 +17,8 @@ from models.batching.batch_servers import OpenAIServer
 from models.loopback import Loopback
 from models.wires import ChatWire, Sample
 from treadle import ConfigError
+from treadle._agent.batch import BatchState
 from treadle._cli.commands.batch import bar, read_tasks
-from treadle._flows.batching.batch import BatchState
 from treadle._models.batching.apis import Progress
 
 Inside = Callable[..., Any]

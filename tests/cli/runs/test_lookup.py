@@ -6,7 +6,7 @@ import pytest
 
 from kit import go
 from treadle._cli.runs.lookup import find_run
-from treadle._flows.replay import fork_at_record
+from treadle._inspect.replay import fork_at_record
 from treadle._journal import open_journal
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Record, RunStarted

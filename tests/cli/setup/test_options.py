@@ -8,8 +8,8 @@ from treadle._cli.main import main
 
 
 def test_presets_and_engine_agree():
+    from treadle._agent import presets
     from treadle._cli.setup.options import PRESETS
-    from treadle._flows import presets
 
     assert set(PRESETS) == set(presets.names())
 

@@ -12,7 +12,7 @@ from treadle import Agent, Approval, Conversation, DagAgent, ScriptedModel, Tool
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
 from treadle._engine.plugin import Plugin
-from treadle._flows.replay import fork, replay
+from treadle._inspect.replay import fork, replay
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.base import ToolOutcome
 from treadle._types.errors import ToolError

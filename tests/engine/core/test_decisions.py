@@ -9,7 +9,7 @@ import pytest
 from kit import call, go
 from treadle import Agent, DagAgent, ScriptedModel, tool
 from treadle._engine.core.decisions import decision_of, decisions_about
-from treadle._flows.replay import fork_at_record
+from treadle._inspect.replay import fork_at_record
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.base import Tool

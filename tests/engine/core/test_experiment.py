@@ -18,7 +18,7 @@ from treadle._engine.core.blueprint import Origin
 from treadle._engine.core.experiment import EXPERIMENT, experiment_mark
 from treadle._engine.loop.driver import Loop
 from treadle._engine.run import new_run
-from treadle._flows.replay import fork_at_record
+from treadle._inspect.replay import fork_at_record
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.base import ToolOutcome
 from treadle._types.events import MessageAdded, Noted, Record, RunFinished, ToolStarted

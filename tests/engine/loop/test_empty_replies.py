@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dialects.samples import NAMES
 from kit import call, echo, go
 from treadle import Agent, DagAgent, ScriptedModel
+from treadle._agent import presets
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
 from treadle._engine.run import Run
-from treadle._flows import presets
 from treadle._types import events as ev
 from treadle._types.errors import BadReplyError
 from treadle._types.messages import ToolMessage, UserMessage, text_of

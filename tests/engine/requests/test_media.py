@@ -12,7 +12,7 @@ import pytest
 from kit import go
 from treadle import Agent, AnthropicModel, GeminiModel, Journal, OpenAIModel, ScriptedModel, open_journal, tool
 from treadle._engine.requests.media import prepared, prepared_result, shown
-from treadle._flows.replay import fork, replay
+from treadle._inspect.replay import fork, replay
 from treadle._models.media import OPENAI_CHAT
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
 from treadle._types.errors import ConfigError

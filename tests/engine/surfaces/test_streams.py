@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kit import add, call, echo, go
 from treadle import Agent, DagAgent, Plugin, ScriptedModel, ToolResponse, tool
+from treadle._agent import presets
 from treadle._engine.surfaces.text_view import CLOSE, OPEN
-from treadle._flows import presets
 from treadle._types import events as ev
 from treadle._types.request import RawCall, Reply, Request, StreamPart, TextDelta
 

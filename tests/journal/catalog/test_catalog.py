@@ -13,7 +13,7 @@ import pytest
 
 from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
-from treadle._flows.replay import fork
+from treadle._inspect.replay import fork
 from treadle._journal import Journal, postgres_store, sqlite_store
 from treadle._journal.catalog.sqlite import TITLES
 from treadle._journal.catalog.values import MAX_NOTE, MAX_TITLE, Overview, RunSummary, ToolUse

@@ -15,7 +15,7 @@ import pytest
 
 from kit import go
 from treadle import Agent, Budget, Tool, tool
-from treadle._flows.replay import replay
+from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
 from treadle._local.weights import weights
 from treadle._types.errors import ModelError

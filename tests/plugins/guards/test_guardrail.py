@@ -10,7 +10,7 @@ import pytest
 
 from kit import add, call, go
 from treadle import Agent, ConfigError, GuardrailError, ScriptedModel
-from treadle._flows.replay import replay
+from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.guards.guardrail import Guardrail, judged, matches, on_topic, without
 from treadle._types import events as ev

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from kit import add, call, go
 from treadle import Agent, Conversation, JournalError, ScriptedModel, ToolResponse, tool
-from treadle._flows.replay import replay
+from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
 from treadle._safety.personal.national_ids import luhn
 from treadle._safety.personal.vault import PLACEHOLDER

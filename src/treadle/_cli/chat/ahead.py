@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from treadle._agent.agent import Agent
 from treadle._engine.run import beginning_of
-from treadle._flows.agent import Agent
 
 _LOOK_SECONDS = 0.05
 Work = Callable[[], Coroutine[Any, Any, None]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from treadle._agent.agent import Agent
 from treadle._cli.chat.mentions import paths
-from treadle._flows.agent import Agent
 
 USAGES = {
     "help": ("", "show this list"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from treadle._agent.agent import Agent
 from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
 from treadle._cli.chat.earlier import UNDONE, Earlier
@@ -19,7 +20,6 @@ from treadle._cli.runs.resume import fork_of
 from treadle._cli.setup.attachments import with_parts
 from treadle._cli.setup.launch import Launch, build_agent
 from treadle._engine.run import Run
-from treadle._flows.agent import Agent
 from treadle._journal import Journal
 from treadle._models.base import Model
 from treadle._types.ids import fresh_id

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle._agent.conversation import history_of
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup.launch import AGENT
-from treadle._flows.conversation import history_of
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 import msgspec
 
+from treadle._agent.presets import memory_stores
 from treadle._cli.chat.completion import USAGES
 from treadle._cli.chat.conversation import Chat
 from treadle._cli.chat.saving import save
@@ -16,7 +17,6 @@ from treadle._cli.setup.attachments import part_of_file
 from treadle._cli.workspace.instructions import instruction_files
 from treadle._cli.workspace.launch_inputs import shown_path
 from treadle._cli.workspace.memory import act, chat_arguments
-from treadle._flows.presets import memory_stores
 from treadle._plugins.memory.store import MemoryStore
 from treadle._tools.base import Tool
 from treadle._types.state import fold

@@ -16,9 +16,9 @@ from treadle._cli.setup.options import PRESETS, add_journal_option, count, flag,
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle._evals.report import Report
-    from treadle._evals.runner import Trial, Variant
-    from treadle._evals.tasks import TaskSet
+    from treadle._inspect.evals.report import Report
+    from treadle._inspect.evals.runner import Trial, Variant
+    from treadle._inspect.evals.tasks import TaskSet
     from treadle._journal import Journal
 
 EXAMPLES = """examples:
@@ -74,8 +74,8 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._evals.load import load_tasks
-    from treadle._evals.runner import select_tasks
+    from treadle._inspect.evals.load import load_tasks
+    from treadle._inspect.evals.runner import select_tasks
 
     loaded = load_tasks(args.tasks, find_tools(args.tools, call_factories=False))
     tasks = select_tasks(loaded, split=args.split, kinds=args.kind, limit=args.limit)
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 async def _evaluate(args: argparse.Namespace, tasks: TaskSet, out: Path | None) -> Report:
     from treadle._cli.setup.launch import journal_from
-    from treadle._evals.report import make_report
-    from treadle._evals.runner import run_tasks
+    from treadle._inspect.evals.report import make_report
+    from treadle._inspect.evals.runner import run_tasks
 
     journal = journal_from(args)
     variants = _variants(args)
@@ -132,7 +132,7 @@ async def _explain(
         if not args.quiet:
             print("why tasks failed, and which change fixes most of them: --why", file=sys.stderr)
         return
-    from treadle._evals.why.over_tasks import find_fixes
+    from treadle._inspect.why.over_tasks import find_fixes
 
     if journal is None:
         raise ConfigError("--why forks the runs that failed: it needs a journal")
@@ -146,7 +146,7 @@ async def _explain(
 def _variants(args: argparse.Namespace) -> list[Variant]:
     from treadle._cli.setup.launch import print_choice, settings_from
     from treadle._cli.setup.user_config import UserConfig, read_user_config
-    from treadle._evals.runner import Variant
+    from treadle._inspect.evals.runner import Variant
     from treadle._models.catalog.default import choose
 
     choices = [choose(spec, read_user_config().model) for spec in args.model or [None]]
@@ -209,7 +209,7 @@ class _Progress:
 
 
 def _print(report: Report, out: Path | None) -> None:
-    from treadle._evals.report import effort, html, markdown
+    from treadle._inspect.evals.report import effort, html, markdown
 
     for figures in report.figures:
         print(f"\n{figures.variant}: {figures.shares['all']} of tasks solved, with 95 % confidence")

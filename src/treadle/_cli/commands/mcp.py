@@ -13,9 +13,9 @@ from treadle._cli.setup.options import add_journal_option, flag, port, repeatabl
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
+    from treadle._agent.agent import Agent
     from treadle._engine.result import RunResult
-    from treadle._flows.agent import Agent
-    from treadle._flows.mcp.values import McpPrompt, McpResource
+    from treadle._server.mcp.values import McpPrompt, McpResource
     from treadle._tools.base import Tool
 
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._flows.mcp.server import make_server, serve_http, serve_stdio
+    from treadle._server.mcp.server import make_server, serve_http, serve_stdio
     from treadle._tools.toolkit import Toolkit
 
     agents = [_agent(file, args.model) for file in args.file]
@@ -69,7 +69,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _resources(args: argparse.Namespace) -> list[McpResource]:
     from treadle._cli.setup.launch import existing_journal
-    from treadle._flows.mcp.own_resources import knowledge_resources, run_resources
+    from treadle._server.mcp.own_resources import knowledge_resources, run_resources
     from treadle._tools.builtin.knowledge.base import KnowledgeBase
 
     bases: dict[str, KnowledgeBase] = {}
@@ -87,7 +87,7 @@ def _resources(args: argparse.Namespace) -> list[McpResource]:
 
 def agent_prompt(agent: Agent) -> McpPrompt:
     """Offer an agent's instructions with a question, for a client that wants to answer it with its own model."""
-    from treadle._flows.mcp.values import McpPrompt
+    from treadle._server.mcp.values import McpPrompt
     from treadle._tools.mcp.client import safe_name
 
     def render(question: str) -> str:

@@ -12,8 +12,8 @@ from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import add_agent_options, add_journal_option, add_output_options
 
 if TYPE_CHECKING:
+    from treadle._agent.agent import Agent
     from treadle._cli.driving.conductor import Conductor
-    from treadle._flows.agent import Agent
     from treadle._types.messages import Content
 
 EXAMPLES = """examples:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from treadle._cli.setup.options import add_agent_options, add_journal_option, flag, port, positive, repeatable
 
 if TYPE_CHECKING:
-    from treadle._flows.agent import Agent
+    from treadle._agent.agent import Agent
 
 
 def register(commands: Any) -> None:
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _presets(offered: list[str], *, alone: bool) -> tuple[str, ...]:
     """Select the presets to offer: all to whoever serves for themselves, except the one that lets a model run code."""
-    from treadle._flows import presets
+    from treadle._agent import presets
 
     if offered or not alone:
         return tuple(offered)

@@ -22,7 +22,7 @@ def colours(stream: TextIO) -> bool:
 
 
 def capable(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that reads escape sequences."""
+    """Return whether `stream` is a terminal that reads escape sequences."""
     if not stream.isatty() or os.environ.get("TERM", "") in _DUMB:
         return False
     return sys.platform != "win32" or _windows_reads_sequences()

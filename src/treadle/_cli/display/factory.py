@@ -33,7 +33,7 @@ def open_display(
 
 
 def rich_terminal(stream: TextIO) -> bool:
-    """Whether `stream` is a terminal that can show more than plain text, and `rich` is installed."""
+    """Return whether `stream` is a terminal that can show more than plain text, and `rich` is installed."""
     if not capable(stream) or os.environ.get("TREADLE_PLAIN"):
         return False
     from importlib.util import find_spec

@@ -85,7 +85,7 @@ def arguments(args: dict[str, Any], width: int) -> str:
 
 
 def wanted(options: Mapping[str, float], most: int = 3) -> str:
-    """What a model would have written where it decided, the most probable first: `"multi" 86 %, answer 4 %`."""
+    """Return what a model would have written where it decided, the most probable first: `"multi" 86 %, answer 4 %`."""
     answer = answer_probability(options)
     others = [(f'"{one_line(text, 20)}"', share) for text, share in options.items() if not is_answer(text)]
     shown = sorted([*others, ("answer", answer)], key=lambda option: -option[1])

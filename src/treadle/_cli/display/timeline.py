@@ -67,12 +67,12 @@ class Timeline:
 
     @property
     def streamed(self) -> str:
-        """What the model has written so far in its current reply."""
+        """Return what the model has written so far in its current reply."""
         return self.view.written(self._writing)
 
     @property
     def answering(self) -> bool:
-        """Whether that is the answer, as far as anybody knows yet; else it is a thought."""
+        """Return whether that is the answer, as far as anybody knows yet; else it is a thought."""
         return bool(self.streamed) and self._writing == "answer"
 
     def running(self) -> list[Card]:
@@ -80,7 +80,7 @@ class Timeline:
         return [Card(call, self._depth(run)) for run, view in tuple(self._views.items()) for call in view.running()]
 
     def status(self, *, cost: bool = True) -> str:
-        """What the run is doing now, for how long, and what it has cost so far."""
+        """Return what the run is doing now, for how long, and what it has cost so far."""
         parts = [self.activity]
         if self.iteration:
             parts.append(f"step {self.iteration}")
@@ -114,7 +114,7 @@ class Timeline:
 
 
 def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
-    """What an item is printed as, once it is complete."""
+    """Return what an item is printed as, once it is complete."""
     match item := change.item:
         case it.Status() | it.Cost():  # the most frequent ones, shown in the status line
             pass
@@ -153,7 +153,7 @@ def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
 
 
 def _provider_use(item: it.ProviderUse, depth: int) -> Iterator[Line]:
-    """What the provider did while it wrote the reply, and what the reply cites."""
+    """Return what the provider did while it wrote the reply, and what the reply cites."""
     for call in item.calls:
         asked = f": {one_line(call.input, 200)}" if call.input else ""
         failed = f" failed ({one_line(call.error, 100)})" if call.error else ""

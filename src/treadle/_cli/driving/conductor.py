@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from treadle._agent.agent import Agent
 from treadle._cli.display.base import Display
 from treadle._cli.driving.interrupts import StopWork
 from treadle._cli.driving.keyboard import Keyboard, LineBuffer, plain_keys
@@ -13,7 +14,6 @@ from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
-from treadle._flows.agent import Agent
 from treadle._plugins.guards.approval import Approval
 from treadle._types.errors import RunEndedError
 from treadle._types.messages import ToolCall

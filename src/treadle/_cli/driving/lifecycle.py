@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 
+from treadle._agent.agent import Agent
 from treadle._cli.display.notice import Waiting
 from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
 from treadle._engine.result import RunResult
-from treadle._flows.agent import Agent
 from treadle._journal import Journal
 
 

@@ -7,7 +7,7 @@ import argparse
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line, plain_json, plural, wrapped
 from treadle._cli.runs.lookup import find_run
-from treadle._flows.compare import ComparedStep, RunComparison, StepPair, compare
+from treadle._inspect.compare import ComparedStep, RunComparison, StepPair, compare
 from treadle._journal import Journal
 
 _MARKS = {"same": "=", "changed": "~", "removed": "-", "added": "+"}

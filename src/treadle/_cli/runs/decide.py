@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
+from treadle._agent.waiting import decided, leave_decisions, leave_results, waiting_calls
 from treadle._cli.display.text import clean
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import resume
 from treadle._cli.setup.launch import launch_of
 from treadle._engine.core.decisions import Answer
-from treadle._flows.waiting import decided, leave_decisions, leave_results, waiting_calls
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError, RunBusyError, ToolError
 from treadle._types.events import Record

@@ -11,7 +11,7 @@ import msgspec
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line, wanted
 from treadle._cli.runs.lookup import find_run
-from treadle._flows.replay import Segment, blame
+from treadle._inspect.replay import Segment, blame
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, ThinkDone, ThinkFailed, ThinkStarted
@@ -47,7 +47,8 @@ async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
 
 
 def _decision(records: Sequence[Record], seq: int) -> str:
-    """What the model wanted where its reply decided between a tool and an answer; empty when that is not known."""
+    """Return what the model wanted where its reply decided between a tool and an answer; empty when that is not
+    known."""
     asked = next((r.event.component for r in records if r.seq == seq and isinstance(r.event, ThinkStarted)), "")
     for record in records:
         if (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from treadle._cli.display.text import clean, one_line
 from treadle._cli.runs.lookup import find_run
-from treadle._flows.proofs.proof import prove_answer, verify_proof
-from treadle._flows.proofs.support import Claim
+from treadle._inspect.proof import prove_answer, verify_proof
 from treadle._journal import Journal
+from treadle._plugins.evidence.support import Claim
 
 _MARKS = {"supported": "+", "unsupported": "!", "empty": " "}
 

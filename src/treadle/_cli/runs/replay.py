@@ -11,7 +11,7 @@ from treadle._cli.display.text import plural
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes
 from treadle._engine.result import result_of
-from treadle._flows.replay import replay
+from treadle._inspect.replay import replay
 from treadle._journal import Journal
 from treadle._types.events import Record
 from treadle._types.state import fold

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from treadle._agent.waiting import waiting_calls
 from treadle._cli.display.factory import open_display
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
@@ -28,8 +29,7 @@ from treadle._cli.setup.user_config import UserConfig
 from treadle._cli.workspace.launch_inputs import skills_from
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.experiment import is_search
-from treadle._flows.replay import fork
-from treadle._flows.waiting import waiting_calls
+from treadle._inspect.replay import fork
 from treadle._journal import Journal
 from treadle._tools.base import Tool
 from treadle._tools.external import external_tool

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from treadle._cli.runs.proof import print_claims
-    from treadle._flows.proofs.proof import MAX_BYTES, summary, verify_proof
+    from treadle._inspect.proof import MAX_BYTES, summary, verify_proof
 
     if args.file == "-":
         data = sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -15,11 +15,11 @@ from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent
-from treadle._evals.why.findings import Cause
-from treadle._evals.why.lab.experiments import Experiment
-from treadle._evals.why.lab.marks import mark_wrong
-from treadle._evals.why.patches import apply_patch
-from treadle._evals.why.search import find_causes
+from treadle._inspect.why.experiments import Experiment
+from treadle._inspect.why.findings import Cause
+from treadle._inspect.why.marks import mark_wrong
+from treadle._inspect.why.patches import apply_patch
+from treadle._inspect.why.search import find_causes
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
 

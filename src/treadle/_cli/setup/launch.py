@@ -19,6 +19,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle._agent import presets
+from treadle._agent.agent import Agent
 from treadle._cli.display.notice import notice
 from treadle._cli.display.text import wrapped
 from treadle._cli.setup import toolbox
@@ -34,8 +36,6 @@ from treadle._cli.workspace.launch_inputs import (
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
-from treadle._flows import presets
-from treadle._flows.agent import Agent
 from treadle._journal import Journal, open_journal
 from treadle._models.base import Model
 from treadle._models.catalog.default import Choice, choose, model_named, model_of

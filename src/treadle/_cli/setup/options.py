@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research")
-"""A copy: importing `treadle._flows.presets` for the names would import the engine."""
+"""A copy: importing `treadle._agent.presets` for the names would import the engine."""
 
 
 Options = argparse.ArgumentParser | argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]

@@ -159,7 +159,7 @@ def _region_end(text: str, start: int) -> int:
 
 
 def repair(text: str, start: int) -> Any:
-    """What the repair library reads in broken JSON; None if the JSON has no end, is long or deeply nested."""
+    """Return what the repair library reads in broken JSON; None if the JSON has no end, is long or deeply nested."""
     end = max(text.rfind("}"), text.rfind("]")) + 1
     region = text[start:end]
     following = text[end:]

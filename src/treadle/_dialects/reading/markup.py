@@ -174,7 +174,7 @@ class _Reader:
         return self._parser.exhausted
 
     def begins_call(self, position: int) -> bool:
-        """Whether a JSON value begins at the position, after spaces."""
+        """Return whether a JSON value begins at the position, after spaces."""
         return self._text[position : position + 80].lstrip()[:1] in ("{", "[")
 
     def read(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:

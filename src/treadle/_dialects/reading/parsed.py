@@ -18,7 +18,7 @@ class Completeness(NamedTuple):
     """The reply ended at a length limit."""
 
     def covers(self, container: object, within: object = None) -> bool:
-        """Whether `container` may be used.
+        """Return whether `container` may be used.
 
         It may when it is closed. In a reply that ended by itself, missing brackets alone do no harm; in a cut reply the
         object `within` which it stands must be closed too.
@@ -54,7 +54,7 @@ class Parsed(NamedTuple):
 
     @property
     def repair(self) -> str:
-        """What was put right to read it; empty when nothing had to be."""
+        """Return what was put right to read it; empty when nothing had to be."""
         return self.doubt or (UNCLOSED if self.open else "")
 
     def completeness(self, cut: bool) -> Completeness:

@@ -70,19 +70,20 @@ class Quotations:
         return bisect(self._fences, position) % 2 == 1
 
     def left_open(self, position: int) -> bool:
-        """Whether a quotation in double quotes was opened before the position and not closed."""
+        """Return whether a quotation in double quotes was opened before the position and not closed."""
         text = self._text
         return text.count('"', 0, position) % 2 == 1 or text.count("“", 0, position) > text.count("”", 0, position)
 
 
 def is_closing(text: str, start: int, end: int) -> bool:
-    """Whether nothing but closing tags and spaces stands between two positions."""
+    """Return whether nothing but closing tags and spaces stands between two positions."""
     match = _CLOSING.match(text, start, end)
     return match is not None and match.end() == end
 
 
 def stands_behind_prose(text: str, position: int) -> bool:
-    """Whether prose stands before the position in its line. An indented block after prose is shown, not meant."""
+    """Return whether prose stands before the position in its line. An indented block after prose is shown, not
+    meant."""
     line = text.rfind("\n", 0, position) + 1
     prefix = text[line:position]
     if prefix.strip():
@@ -111,7 +112,7 @@ def doubt_about(text: str, start: int, end: int) -> str | None:
 
 
 def _enclosed(text: str, start: int, end: int, rest: int) -> bool:
-    """Whether a tag that closes behind the call was opened before it: `<mail>`, the call, `</mail>`."""
+    """Return whether a tag that closes behind the call was opened before it: `<mail>`, the call, `</mail>`."""
     if "</" not in text[end:rest]:
         return False
     closed = {tag[1] for tag in islice(_CLOSING_TAG.finditer(text, end, rest), 20)}

@@ -302,7 +302,7 @@ def _read_arguments(plain: str, name: str, tools: Tools, cut: bool) -> ParsedCal
 
 
 def names_existing_tool(text: str, tools: Tools) -> bool:
-    """Whether unreadable JSON was meant as a call of one of the tools."""
+    """Return whether unreadable JSON was meant as a call of one of the tools."""
     names = (clean_name(match.group(1), tools) for match in TOOL_NAME_FIELD.finditer(text, 0, 4000))
     return any(name in tools for name in names) or (
         (match := _PYTHON_CALL.match(text)) is not None and match.group(1) in tools

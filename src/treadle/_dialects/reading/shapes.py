@@ -123,7 +123,7 @@ def clean_name(name: str, tools: Tools) -> str:
 
 
 def is_final_name(name: str, tools: Tools) -> bool:
-    """Whether calling this name means giving the answer. A tool of that name is a tool."""
+    """Return whether calling this name means giving the answer. A tool of that name is a tool."""
     return name not in tools and name.lower().replace(" ", "_") in FINAL_NAMES
 
 
@@ -255,7 +255,7 @@ def python_calls(calls: Sequence[PythonCall], tools: Tools, completeness: Comple
 
 
 def has_final_type(fields: Mapping[str, Any]) -> bool:
-    """Whether the object's `type` says that it is the final answer."""
+    """Return whether the object's `type` says that it is the final answer."""
     return fields.get("type") in ("final_answer", "final", "answer")
 
 

@@ -47,7 +47,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 
 def without_thinking(text: str) -> str:
-    """What a reply says beside its thinking; empty when it says nothing."""
+    """Return what a reply says beside its thinking; empty when it says nothing."""
     return split_thinking(text)[1].strip() if text else ""
 
 

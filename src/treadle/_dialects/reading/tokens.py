@@ -134,7 +134,7 @@ class TokenReader:
         return value
 
     def _escape(self) -> Any:
-        """What follows a backslash. An escape that does not exist keeps its backslash (`\\d` in a pattern).
+        """Return what follows a backslash. An escape that does not exist keeps its backslash (`\\d` in a pattern).
 
         Whoever wrote such an escape did not escape at all: in `C:\\Users\\new` the second one would be a line break.
         """

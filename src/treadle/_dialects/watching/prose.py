@@ -169,7 +169,7 @@ def _thought_label() -> re.Pattern[str]:
 
 @cache
 def _stops(manner: Manner, tools: bool) -> re.Pattern[str]:
-    """What ends the words: an action, or the marker or label of an answer."""
+    """Return what ends the words: an action, or the marker or label of an answer."""
     parts: list[str] = []
     if tools:
         parts.append("(?P<call>" + "|".join(re.escape(text) for text in _CALL_OPENINGS) + ")")
@@ -225,7 +225,7 @@ def _safe_end(held: str, manner: Manner, tools: bool) -> int:
 
 
 def _split(text: str, marks: tuple[str, ...]) -> tuple[str, str]:
-    """What can be shown now, and the tail that may be the start of a mark."""
+    """Return what can be shown now, and the tail that may be the start of a mark."""
     longest = max(map(len, marks)) - 1
     tail = text[-longest:].lower()
     for start in range(len(tail)):

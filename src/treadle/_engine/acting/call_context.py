@@ -28,7 +28,7 @@ class CallContext:
 
     @property
     def deps(self) -> Any:
-        """What the run was given as `deps=`."""
+        """Return what the run was given as `deps=`."""
         return deps_of(self._execution)
 
     @property

@@ -108,15 +108,16 @@ def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutc
 
 
 def may_run_again(tool: Tool | None) -> bool:
-    """What may run in an experiment: only what its author has called `pure`, and what does not get hold of the run (an
-    agent as a tool starts runs of its own). A name without a tool does nothing."""
+    """Return what may run in an experiment: only what its author has called `pure`, and what does not get hold of the
+    run (an agent as a tool starts runs of its own). A name without a tool does nothing."""
     if tool is None:
         return True
     return tool.effect == "pure" and not tool.context_param and not tool.external and tool.approval == "allow"
 
 
 def _policy(run: Execution, tool: Tool | None) -> Approval:
-    """What the tool says itself, unless this run or one around it asks about it. A name without a tool does nothing."""
+    """Return what the tool says itself, unless this run or one around it asks about it. A name without a tool does
+    nothing."""
     if tool is None:
         return "allow"
     if tool.approval == "allow" and run.calls.asks and not run.calls.asks.isdisjoint((*tool.all_names, "all")):
@@ -151,7 +152,8 @@ async def _approved(
 
 
 def _not_to_be_asked_about(run: Execution, call: ToolCall, tool: Tool, extras: Mapping[str, Any]) -> ToolOutcome | None:
-    """What is wrong with a call that could not be made whatever a person says: that is the model's to correct."""
+    """Return what is wrong with a call that could not be made whatever a person says: that is the model's to
+    correct."""
     if run.masks is None:
         return wrong_arguments(tool, call, run.limits, extras)
     wrong = wrong_arguments(tool, run.masks.for_tool(call), run.limits, extras)
@@ -159,8 +161,8 @@ def _not_to_be_asked_about(run: Execution, call: ToolCall, tool: Tool, extras: M
 
 
 def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
-    """Whether a person has allowed every call of this tool, in this run or one around it. What was allowed before
-    anything was read from outside does not hold for what comes of it (`why`)."""
+    """Return whether a person has allowed every call of this tool, in this run or one around it. What was allowed
+    before anything was read from outside does not hold for what comes of it (`why`)."""
     states = (around.state for around in run.around())
     return any(call.name in (state.provenance.always if why else state.calls.always_allowed) for state in states)
 

@@ -75,7 +75,7 @@ class NestedCalls:
 
 
 def _recorded(run: Execution, outer: str) -> tuple[dict[str, ToolStarted], dict[str, ToolDone]]:
-    """What the log has of the calls inside this one."""
+    """Return what the log has of the calls inside this one."""
     started: dict[str, ToolStarted] = {}
     done: dict[str, ToolDone] = {}
     for record in run.log.records:

@@ -44,8 +44,9 @@ def source_of(tool: Tool | None, call: ToolCall, outcome: ToolOutcome) -> str:
 
 
 def sources_before(run: Execution) -> tuple[str, ...]:
-    """What was read from outside before a run starts: in its history, and by the runs around it. What a caller says
-    that a model or a tool has said may have been read anywhere; a tool that is known to read there is named first."""
+    """Return what was read from outside before a run starts: in its history, and by the runs around it. What a caller
+    says that a model or a tool has said may have been read anywhere; a tool that is known to read there is named
+    first."""
     history = run.origin.history
     from_tools = [
         tool.name

@@ -58,7 +58,7 @@ class UserWords:
         self._everything = everything.lower()
 
     def contain_call(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
-        """Whether all values of the call are in the words, and one of them not by chance."""
+        """Return whether all values of the call are in the words, and one of them not by chance."""
         telling = False
         for count, (name, value) in enumerate(_leaves(args, parameters)):
             found = self._found(name, value)
@@ -108,7 +108,7 @@ def _flat(text: str) -> str:
 
 
 def _whole(text: str, wanted: str) -> bool:
-    """Whether `wanted` stands in the text and is not a part of something longer."""
+    """Return whether `wanted` stands in the text and is not a part of something longer."""
     start = text.find(wanted)
     while start >= 0:
         if not _continues(text[max(0, start - 2) : start][::-1], wanted[0]) and not _continues(
@@ -120,7 +120,7 @@ def _whole(text: str, wanted: str) -> bool:
 
 
 def _continues(next_two: str, edge: str) -> bool:
-    """Whether a token goes on beyond its `edge` with these characters (read away from it)."""
+    """Return whether a token goes on beyond its `edge` with these characters (read away from it)."""
     if not next_two:
         return False
     near, far = next_two[0], next_two[1:]

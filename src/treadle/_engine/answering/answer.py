@@ -104,8 +104,8 @@ def known(run: Execution) -> list[Message]:
 
 
 def leaves_words(run: Execution) -> bool:
-    """Whether the loop has decided that no tool is needed, and left the words of the answer to a request of its own: no
-    other proposed answer is empty."""
+    """Return whether the loop has decided that no tool is needed, and left the words of the answer to a request of its
+    own: no other proposed answer is empty."""
     return run.state.answer.candidate == "" and run.settings.answer == "direct"
 
 
@@ -175,7 +175,7 @@ async def polished(run: Execution, answer: str) -> str:
 
 
 def said(text: str) -> str:
-    """What a reply says, without its thinking; empty when that stands for nothing."""
+    """Return what a reply says, without its thinking; empty when that stands for nothing."""
     from treadle._dialects.reading.thinking import without_thinking  # its expressions are compiled when first needed
 
     text = without_thinking(text)

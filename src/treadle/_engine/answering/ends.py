@@ -58,12 +58,12 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
 
 
 def _takes_time(run: Execution) -> bool:
-    """Whether something may be said between the proposed answer and the end: it is looked for once more then."""
+    """Return whether something may be said between the proposed answer and the end: it is looked for once more then."""
     return _second_phase(run) or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
 
 
 def _second_phase(run: Execution) -> bool:
-    """Whether the answer is written in a request of its own."""
+    """Return whether the answer is written in a request of its own."""
     return run.settings.answer != "direct" or leaves_words(run)
 
 

@@ -111,5 +111,5 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
 
 
 def _restored(run: Execution, raw: Any) -> Any:
-    """What a typed answer is made of: with the data that no model has seen."""
+    """Return what a typed answer is made of: with the data that no model has seen."""
     return raw if run.masks is None else run.masks.restored(raw)

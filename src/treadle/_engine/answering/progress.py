@@ -37,7 +37,7 @@ def fenced(steps: Iterable[Step]) -> list[Step]:
 
 
 def conversation(messages: Iterable[Message], limit: int, last: int | None = None) -> str:
-    """What was said as text for a reader, each message cut; with `last` only that many of the latest."""
+    """Return what was said as text for a reader, each message cut; with `last` only that many of the latest."""
     chosen = list(messages)[-last:] if last else messages
     return "\n".join(line for message in chosen if (line := _line(message, limit)))
 
@@ -55,8 +55,8 @@ def _line(message: Message, limit: int) -> str:
 
 
 def split_at_question(messages: Sequence[Message]) -> tuple[list[Message], list[UserMessage]]:
-    """What was said before the question of a run, and what was added to its conversation after it by the user or a
-    plug-in; not what asks for a reply to be written again."""
+    """Return what was said before the question of a run, and what was added to its conversation after it by the user or
+    a plug-in; not what asks for a reply to be written again."""
     found = (n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question")
     at = next(found, -1)
     before: list[Message] = [message for message in messages[: max(at, 0)] if not isinstance(message, SystemMessage)]

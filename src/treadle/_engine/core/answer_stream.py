@@ -38,7 +38,7 @@ class AnswerStream:
 
     @property
     def text(self) -> str:
-        """What has been shown."""
+        """Return what has been shown."""
         return "".join(self._pieces)
 
     def add(self, text: str, *, provisional: bool = False) -> None:

@@ -15,7 +15,7 @@ _ROUNDING = 1e-9
 
 
 def price(usage: Usage, profile: Profile) -> float | None:
-    """What this usage costs in US dollars, None when the model's prices are not known."""
+    """Return what this usage costs in US dollars, None when the model's prices are not known."""
     prices = profile.prices
     if prices is None:
         return None
@@ -82,7 +82,7 @@ class BudgetTracker:
         return Reservation(self, worst)
 
     def covers(self, worst: Usage) -> bool:
-        """Whether that much could be reserved now."""
+        """Return whether that much could be reserved now."""
         try:
             self._check_all(worst)
         except BudgetExhaustedError:

@@ -35,8 +35,8 @@ def decision_of(call_id: str, answer: Answer) -> Approved:
 def results_for(
     waiting: Sequence[ToolCall], results: Mapping[str, Any], tool_of: Callable[[str], Tool | None], by: str = ""
 ) -> list[ToolAnswered]:
-    """What `results=` says about the calls that wait for a result: text, JSON, content parts or an exception by call
-    id. An id that waits for no result is an error that names those that do."""
+    """Return what `results=` says about the calls that wait for a result: text, JSON, content parts or an exception by
+    call id. An id that waits for no result is an error that names those that do."""
     if not isinstance(cast("object", results), Mapping):
         raise ConfigError(f"results is {results!r}, and it must be a mapping of call ids to results")
     by_id = {call.id: call for call in waiting if call.external}
@@ -66,9 +66,9 @@ def read_result(payload: Mapping[str, object]) -> ToolAnswered:
 
 
 def decisions_about(waiting: Sequence[ToolCall], approve: bool | Mapping[str, Answer]) -> list[Approved]:
-    """What `approve=` says about the calls that wait: one answer for all (`True`, `False`, or under the key "all"), or
-    one by call id. An id nobody waits for is an error that names those that wait. A call that waits for a result can be
-    refused; allowing it decides nothing."""
+    """Return what `approve=` says about the calls that wait: one answer for all (`True`, `False`, or under the key
+    "all"), or one by call id. An id nobody waits for is an error that names those that wait. A call that waits for a
+    result can be refused; allowing it decides nothing."""
     if not isinstance(cast("object", approve), bool | Mapping):
         raise ConfigError(f"approve is {approve!r}, and it must be True, False or a mapping of call ids to answers")
     by_id = {call.id: call for call in waiting}

@@ -35,7 +35,7 @@ from treadle._types.request import CallDelta
 from treadle._types.state import RunState
 
 if TYPE_CHECKING:
-    from treadle._engine.masking.masks import Masks
+    from treadle._engine.core.masks import Masks
 
 _STRICTNESS = ("off", "ask", "deny")
 NO_DEPS: Any = msgspec.UNSET
@@ -170,8 +170,8 @@ class Execution:
 
     @property
     def in_experiment(self) -> bool:
-        """Whether its log, or that of a run around it, says that it only tries something out: nothing with an effect
-        may run in it, whoever drives it."""
+        """Return whether its log, or that of a run around it, says that it only tries something out: nothing with an
+        effect may run in it, whoever drives it."""
         return any(is_experiment(around.state) for around in self.around())
 
     # ---- what goes into the log
@@ -228,11 +228,11 @@ class Execution:
 
 
 def _masks_of(plugins: Sequence[Any], user: str, parent: Execution | None) -> Masks | None:
-    """What no model may see; None where everything may be seen, as nearly always."""
+    """Return what no model may see; None where everything may be seen, as nearly always."""
     around = parent.masks if parent is not None else None
     if not any(getattr(plugin, "masks", False) for plugin in plugins):
         return around
-    from treadle._engine.masking.masks import masks_of
+    from treadle._engine.core.masks import masks_of
 
     return masks_of(plugins, user, around)
 
@@ -242,7 +242,7 @@ def _masked(masks: Masks | None, prompts: dict[str, str]) -> dict[str, str]:
 
 
 def deps_of(run: Execution) -> Any:
-    """What tools and plug-ins get as `deps`; where there is none, the error says how to give it."""
+    """Return what tools and plug-ins get as `deps`; where there is none, the error says how to give it."""
     if run.deps is NO_DEPS:
         raise ConfigError(
             "this run was given no deps: pass them with agent.run(question, deps=...), and, because they are never "

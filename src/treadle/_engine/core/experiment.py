@@ -33,7 +33,8 @@ def experiment_of(mark: Noted) -> str:
 
 
 def takes_part(plugin: object) -> bool:
-    """Whether the plug-in's own class says that it is harmless: one that extends a harmless one has not said so."""
+    """Return whether the plug-in's own class says that it is harmless: one that extends a harmless one has not said
+    so."""
     return bool(vars(type(plugin)).get("harmless", False))
 
 

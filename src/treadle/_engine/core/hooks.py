@@ -113,10 +113,10 @@ def plugin_name(hook: Any) -> str:
 
 
 def overrides(plugin: object, hook: str) -> bool:
-    """Whether a plug-in has a hook of its own by this name."""
+    """Return whether a plug-in has a hook of its own by this name."""
     return hook in _overridden(type(plugin))
 
 
 def concerns_loop(hook: Any) -> bool:
-    """Whether the plug-in has nothing to do in a run that is made of other runs."""
+    """Return whether the plug-in has nothing to do in a run that is made of other runs."""
     return bool(getattr(getattr(hook, "__self__", None), "loop_only", False))

@@ -63,7 +63,8 @@ class Inbox:
 
     @property
     def open(self) -> bool:
-        """Whether looking into it may find something: a journal's inbox can be filled from elsewhere at any time."""
+        """Return whether looking into it may find something: a journal's inbox can be filled from elsewhere at any
+        time."""
         return bool(self._waiting) or self._journal is not None
 
     def send(self, content: Content) -> str:
@@ -86,7 +87,7 @@ class Inbox:
             self.closed = False
 
     def unread(self) -> tuple[str, ...]:
-        """What waits to be read."""
+        """Return what waits to be read."""
         with self._lock:
             return tuple(map(_in_words, self._waiting.values()))
 
@@ -95,7 +96,7 @@ class Inbox:
             return self._waiting.pop(item_id, None) is not None
 
     def put_back(self, items: Iterable[tuple[str, Content]]) -> None:
-        """What was drained and could not be recorded waits again, before what came after it."""
+        """Return what was drained and could not be recorded waits again, before what came after it."""
         with self._lock:
             self._waiting = OrderedDict([*items, *self._waiting.items()])
 

@@ -17,7 +17,7 @@ from treadle._types.events import Event, Record, RunFinished
 from treadle._types.state import RunState
 
 if TYPE_CHECKING:
-    from treadle._engine.masking.masks import Masks
+    from treadle._engine.core.masks import Masks
 
 logger = get_logger()
 

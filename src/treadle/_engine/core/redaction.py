@@ -62,7 +62,8 @@ class LiveRedaction:
         """By kind and whose: the redactor, and the last piece, whose other fields a later one has as well."""
 
     def pieces(self, event: ev.Event) -> Iterator[ev.Event]:
-        """What to show in the place of a piece: nothing, a shorter one, or also the end of the text before it."""
+        """Return what to show in the place of a piece: nothing, a shorter one, or also the end of the text before
+        it."""
         match event:
             case ev.TextStreamed(component=component, reasoning=reasoning, text=text):
                 yield from self._end("text" if reasoning else "thought", component)
@@ -81,7 +82,7 @@ class LiveRedaction:
                 yield self._redact(event)
 
     def ends(self, event: ev.Event) -> Iterator[ev.Event]:
-        """What is still held of the texts that a record ends."""
+        """Return what is still held of the texts that a record ends."""
         if not self._open:
             return
         match event:

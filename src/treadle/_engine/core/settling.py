@@ -39,7 +39,8 @@ async def _record(run: Execution, child: str, usage: Usage) -> None:
 
 
 async def _spent_inside(journal: Journal, run_id: str, state: RunState, records: Sequence[Record]) -> dict[str, Usage]:
-    """What each run inside a run has spent with everything below it, except where the log has counted it otherwise."""
+    """Return what each run inside a run has spent with everything below it, except where the log has counted it
+    otherwise."""
     spent: dict[str, Usage] = {}
     for info in await journal.list(parent=run_id, limit=_MOST):
         if is_search(info.run_id):  # about the run, not of it

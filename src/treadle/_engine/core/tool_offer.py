@@ -37,7 +37,7 @@ class ToolOffer:
 
     @property
     def at_start(self) -> tuple[ToolSchema, ...]:
-        """What a run offers before its plug-ins have said anything."""
+        """Return what a run offers before its plug-ins have said anything."""
         return (*self.toolkit.schemas, *self.brought.schemas)
 
     def refuse_taken_names(self) -> None:
@@ -69,7 +69,7 @@ class ToolOffer:
         return self.get(name) if name in state.tool_names() else None
 
     def offered(self, state: RunState) -> Toolkit:
-        """What the model can choose from: names near a wrong one must not be those of withdrawn tools."""
+        """Return what the model can choose from: names near a wrong one must not be those of withdrawn tools."""
         return Toolkit(tool for schema in state.tools if (tool := self.get(schema.name)) is not None)
 
 

@@ -39,15 +39,15 @@ class Flow(Protocol):
         ...
 
     def partial_answer(self, run: Execution) -> str:
-        """What a run that is stopped half-way has to show."""
+        """Return what a run that is stopped half-way has to show."""
         ...
 
     def findings(self, run: Execution) -> str:
-        """What was found outside the conversation of this run, for the model that writes its answer."""
+        """Return what was found outside the conversation of this run, for the model that writes its answer."""
         ...
 
     def metadata(self, run: Execution) -> dict[str, Any]:
-        """What the result says about this kind of run, beside the usual counts."""
+        """Return what the result says about this kind of run, beside the usual counts."""
         ...
 
 

@@ -141,7 +141,7 @@ async def _drop(run: Execution, *events: Event) -> None:
 
 
 def _is_typed_answer(run: Execution, decision: Decision) -> bool:
-    """Whether what looks like a call of a tool that is not there is the data that the agent is to give."""
+    """Return whether what looks like a call of a tool that is not there is the data that the agent is to give."""
     if run.blueprint.output_type is None or not decision.calls:
         return False
     names = {tool.name for tool in run.state.tools}

@@ -63,7 +63,7 @@ def size_of(message: Message) -> int:
 
 
 def size_of_tools(tools: Sequence[ToolSchema]) -> int:
-    """What a model reads of tools: those that its provider keeps back until they are found are not read."""
+    """Return what a model reads of tools: those that its provider keeps back until they are found are not read."""
     return sum(len(msgspec.json.encode(tool)) for tool in tools if not tool.deferred)
 
 
@@ -92,7 +92,7 @@ class Estimator:
         return total + self._tools[1]
 
     def tokens(self, request: Request) -> int:
-        """What was counted before is known; only what is new is estimated, rather too high than too low."""
+        """Return what was counted before is known; only what is new is estimated, rather too high than too low."""
         size = self.size(request)
         messages, counted, tokens = self._reported
         if messages is request.messages and size >= counted:

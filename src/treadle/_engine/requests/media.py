@@ -45,7 +45,7 @@ _MAX_CHARS = 400_000
 
 
 def reads(profile: Profile, kind: Kind) -> bool:
-    """Whether a model is sent content of a kind as it is. Images are also sent when it is not known."""
+    """Return whether a model is sent content of a kind as it is. Images are also sent when it is not known."""
     if kind == "text":
         return False
     able = getattr(profile, ABILITY[kind])
@@ -80,7 +80,8 @@ def _as_text(part: ImagePart | AudioPart | FilePart) -> str:
 
 
 async def prepared(content: Content, models: Sequence[Model], fetch: Any = None) -> Content:
-    """What a user gives, ready for these models; `ConfigError` when the first of them cannot be given some of it."""
+    """Return what a user gives, ready for these models; `ConfigError` when the first of them cannot be given some of
+    it."""
     return await _prepared(content, models, fetch, refuse=True)
 
 
@@ -156,7 +157,7 @@ async def _ready(
 
 
 def _wants_content(part: ImagePart | AudioPart | FilePart, model: Model) -> bool:
-    """Whether a model needs what is at an address: it cannot fetch it, or can only be given its text."""
+    """Return whether a model needs what is at an address: it cannot fetch it, or can only be given its text."""
     kind = kind_of(part)
     return not reads(model.profile, kind) or "url" not in forms_of(model).sources(kind)
 

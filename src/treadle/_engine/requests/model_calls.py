@@ -212,7 +212,7 @@ class _Show:
 
 
 def _watcher(run: Execution, component: str) -> Watcher:
-    """What reads a component's reply: the words of an answer, those of a thought, or both."""
+    """Return what reads a component's reply: the words of an answer, those of a thought, or both."""
     in_loop = component in CONVERSATION
     if in_loop or component == "final":
         calls = (

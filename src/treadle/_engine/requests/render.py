@@ -33,7 +33,7 @@ _LONG_TEXT = 1000
 
 
 def _ends_with_text(window: Sequence[Entry]) -> bool:
-    """Whether a long text is among the latest results."""
+    """Return whether a long text is among the latest results."""
     for entry in reversed(window):
         message = entry.message
         if not isinstance(message, ToolMessage):
@@ -108,8 +108,8 @@ class Renderer:
         return self.messages
 
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
-        """What is asked of the provider. Only the constraint of a text dialect can be changed for one reply: native
-        tools are part of the prefix that a provider keeps."""
+        """Return what is asked of the provider. Only the constraint of a text dialect can be changed for one reply:
+        native tools are part of the prefix that a provider keeps."""
         barred = frozenset[str]() if must_answer or self.dialect.native else state.constraints.next.barred
         must_act = state.constraints.next.must_act and not must_answer
         encode_after_text = getattr(self.dialect, "encode_after_text", None)

@@ -55,7 +55,7 @@ def hold_answer(run: Execution, *, answering: bool = False) -> None:
 
 
 def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
-    """Whether the budget covers an answer to these messages."""
+    """Return whether the budget covers an answer to these messages."""
     hold_answer(run, answering=True)
     request = Request(messages=messages, component=ANSWERING[0])
     usage = Usage(run.current.estimator.tokens(request), _MIN_REPLY, requests=1)
@@ -63,7 +63,7 @@ def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
 
 
 def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
-    """What a reply has cost. What its provider does not report is estimated where a budget counts it."""
+    """Return what a reply has cost. What its provider does not report is estimated where a budget counts it."""
     usage = reply.usage
     if run.budget.bounded:
         calls = sum(len(call.name) + len(call.arguments) for call in reply.calls)
@@ -78,7 +78,7 @@ def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
 
 
 def spent_by_failure(run: Execution, request: Request, error: BaseException, received: int) -> Usage:
-    """What an attempt has cost that failed or was cut off after `received` bytes of its reply."""
+    """Return what an attempt has cost that failed or was cut off after `received` bytes of its reply."""
     usage = error.usage if isinstance(error, ModelError) else NO_USAGE
     if not run.budget.bounded:
         return priced(usage, run.current.model.profile)

@@ -13,7 +13,7 @@ BREAK = "\n\n"
 
 
 def missing(given: str, answer: str) -> str:
-    """What has not been given of an answer; white space before it is not part of what was given."""
+    """Return what has not been given of an answer; white space before it is not part of what was given."""
     words = answer.lstrip() if given else answer
     return words[len(given) :] if words.startswith(given) else answer
 

@@ -102,8 +102,8 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
 
 
 def as_history(messages: Iterable[Message]) -> list[Message]:
-    """What was said before a run, as that run sees it: nothing in it is pinned or its own question any more. What the
-    engine itself put there is a summary or a note, never taken for the user's words."""
+    """Return what was said before a run, as that run sees it: nothing in it is pinned or its own question any more.
+    What the engine itself put there is a summary or a note, never taken for the user's words."""
     return [
         msgspec.structs.replace(message, kind=_HISTORY_KINDS.get(message.kind, "note"), pinned=False)
         if isinstance(message, UserMessage)

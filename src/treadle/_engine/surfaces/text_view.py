@@ -123,7 +123,7 @@ class TextView:
         self._waiting = self._answer = ""
 
     def _reset(self) -> Iterator[str]:
-        """What was given since the last start is void: it stays, apart from what follows."""
+        """Return what was given since the last start is void: it stays, apart from what follows."""
         if self._open:
             self._open = False
             yield CLOSE

@@ -126,7 +126,7 @@ def instructions_of(run: Execution) -> str:
 
 
 async def _conversation(run: Execution) -> str:
-    """What was said before the question, and what plug-ins have added to it (memories, for example)."""
+    """Return what was said before the question, and what plug-ins have added to it (memories, for example)."""
     entries = run.state.conversation.window
     before = [entry.message for entry in entries if entry.component in ("history", "summary")]
     notes = [
@@ -147,7 +147,7 @@ async def _conversation(run: Execution) -> str:
 
 
 def findings(steps: dict[str, tuple[str, StepDone]], limit: int) -> str:
-    """What the steps found, for a reader: task, status, result."""
+    """Return what the steps found, for a reader: task, status, result."""
     lines: list[str] = []
     for step_id, (task, done) in steps.items():
         text = done.result if done.status in DONE else f"{done.status}: {done.error}"
@@ -158,6 +158,6 @@ def findings(steps: dict[str, tuple[str, StepDone]], limit: int) -> str:
 
 
 def has_partial_result(done: StepDone) -> bool:
-    """Whether a step that was not completed has something to show for it."""
+    """Return whether a step that was not completed has something to show for it."""
     worked = done.work is not None and any(not call.error for call in done.work.calls)
     return done.status == "failed" and worked and bool(done.result)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 
+from treadle._agent.agent import Agent
 from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
-from treadle._flows.agent import Agent
 from treadle._flows.dag.advice import (
     DONE,
     choose_mode,
@@ -263,7 +263,7 @@ class DagAgent(FlowAgent[OutputT_co]):
         return "\n\n".join(found) or "No step of the plan was completed."
 
     def _completed(self, run: Execution) -> bool:
-        """Whether there is anything to answer from."""
+        """Return whether there is anything to answer from."""
         return any(done.status in DONE or has_partial_result(done) for _, done in self._tasks(run).values())
 
     def partial_answer(self, run: Execution) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle._agent.agent import Agent
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, raise_together
-from treadle._flows.agent import Agent
 from treadle._flows.dag.plan import DagStep, Plan, fingerprint, resolve
 from treadle._flows.flow import ChildOutcome, run_child
 from treadle._plugins.guards.compaction import condense

@@ -106,7 +106,7 @@ def _step(html: str) -> str:
 
 
 def _pictures(made: Mapping[str, Sequence[ev.Artifact]]) -> Mapping[str, str]:
-    """What the tools have drawn, by name, as it can stand in a file."""
+    """Return what the tools have drawn, by name, as it can stand in a file."""
     drawn = (one for artifacts in made.values() for one in artifacts)
     return {one.name: f"data:{one.mime};base64,{one.content}" for one in drawn if one.base64 and one.mime in _PICTURES}
 

@@ -96,7 +96,7 @@ def _blocks(lines: list[str], pictures: Mapping[str, str], deep: int) -> Iterato
 
 
 def _begins(line: str, deep: int) -> bool:
-    """Whether a line ends the paragraph before it."""
+    """Return whether a line ends the paragraph before it."""
     nested = deep < _DEEPEST and (_QUOTE.match(line) or _ITEM.match(line))
     others = (_FENCE, _HEADING, _RULE, _FORMULA, _FOOTNOTE)
     return bool(nested or any(pattern.match(line) for pattern in others))

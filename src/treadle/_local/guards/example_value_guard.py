@@ -60,7 +60,7 @@ def _examples(args: dict[str, Any], tool: ToolSchema) -> Iterator[tuple[str, str
 
 
 def _has(text: str, value: str) -> bool:
-    """Whether a text has this word, or of a sum the better part: `(2 + 3) * 4 / 5` in `(2 + 3) * 4 / 5 * 12`."""
+    """Return whether a text has this word, or of a sum the better part: `(2 + 3) * 4 / 5` in `(2 + 3) * 4 / 5 * 12`."""
     if mentions(text, value):
         return True
     if not is_calculated(value):

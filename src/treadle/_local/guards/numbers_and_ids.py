@@ -42,13 +42,13 @@ def ids(text: str) -> list[str]:
 
 
 def mentions(text: str, value: str) -> bool:
-    """Whether a text has this word, in whatever case, with or without its hyphens: `AB12` is `ab-12`."""
+    """Return whether a text has this word, in whatever case, with or without its hyphens: `AB12` is `ab-12`."""
     letters = [re.escape(letter) for letter in value if letter.isalnum()]
     return bool(letters) and re.search(rf"(?<!\w){'[-_ ./]?'.join(letters)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def told_in_words(number: float) -> bool:
-    """Whether an amount is small or round enough to be said in words, or in another unit."""
+    """Return whether an amount is small or round enough to be said in words, or in another unit."""
     return abs(number) < 1000 or number % 10 == 0
 
 
@@ -63,7 +63,7 @@ def is_calculated(text: str) -> bool:
 
 
 def uses_nothing_said(text: str, sources: Iterable[str]) -> bool:
-    """Whether none of the numbers that are calculated with are in a source. Words in brackets are no sum."""
+    """Return whether none of the numbers that are calculated with are in a source. Words in brackets are no sum."""
     used = set(numbers(text))
     if not used or not is_calculated(text):
         return False
@@ -110,7 +110,8 @@ def _otherwise_written(text: str) -> Iterator[Decimal]:
 
 
 def _follows(number: Decimal, sourced: set[Decimal]) -> bool:
-    """Whether it is one of the numbers, rounded perhaps or in another unit, or the result of one operation on two."""
+    """Return whether it is one of the numbers, rounded perhaps or in another unit, or the result of one operation on
+    two."""
     tolerance = Decimal(1).scaleb(min(0, int(number.as_tuple().exponent))) / 2
     return number in sourced or any(abs(number - result) <= tolerance for result in _results(sourced))
 

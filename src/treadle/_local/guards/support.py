@@ -65,8 +65,8 @@ async def require_other_tool(run: RunContext, component: str, refused: str) -> N
 def call_wanted(
     run: RunContext, component: str, barred: Iterable[str] = (), may_force: bool = True
 ) -> ReplyConstrained:
-    """What the next reply is held to: a call. A model that may not be made to call any tool, because one of those on
-    offer could change something, thinks first."""
+    """Return what the next reply is held to: a call. A model that may not be made to call any tool, because one of
+    those on offer could change something, thinks first."""
     harmless = all_harmless(run)
     return ReplyConstrained(component, harmless and may_force, tuple(sorted(barred)), think=not harmless)
 

@@ -125,7 +125,7 @@ def _inner_call(run: RunContext, call: ToolCall) -> str:
 
 
 def _corrects(run: RunContext, call: ToolCall) -> bool:
-    """Whether this tool failed just now: what it complained about may well be the form of the value."""
+    """Return whether this tool failed just now: what it complained about may well be the form of the value."""
     steps = last_round(run.state) if run.state.steps else ()
     return any(step.tool == call.name and step.error and step.error != "rejected" for step in steps)
 

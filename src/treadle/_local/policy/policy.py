@@ -178,19 +178,20 @@ def _unsure(run: RunContext, reply: Reply, decision: Decision, answers: tuple[st
 
 
 def _can_think(run: RunContext) -> bool:
-    """Whether the dialect can have a thought before a single reply."""
+    """Return whether the dialect can have a thought before a single reply."""
     return hasattr(run.dialect, "encode_with_thought")
 
 
 def _is_copied(run: RunContext, decision: Decision) -> bool:
-    """Whether it answers with words of our own prompt: then it has none of its own. Said once, before any result."""
+    """Return whether it answers with words of our own prompt: then it has none of its own. Said once, before any
+    result."""
     if run.state.steps or COMPONENT in run.state.constraints.components or not isinstance(run.dialect, TextDialect):
         return False
     return repeats_an_example(run.dialect, decision.answer or "")
 
 
 def repeats_an_example(dialect: TextDialect, answer: str) -> bool:
-    """Whether an answer is nearly, word by word, that of a worked example: a long one is not so by chance."""
+    """Return whether an answer is nearly, word by word, that of a worked example: a long one is not so by chance."""
     words = re.findall(r"\w+", answer.lower())
     if not _SHORTEST_REPEATED <= len(words) <= _LONGEST_REPEATED:
         return False
@@ -227,7 +228,7 @@ async def _fit(run: RunContext, reply: Reply, answers: tuple[str, ...]) -> float
 
 
 def _stands_alone(run: RunContext) -> bool:
-    """Whether all there is so far is a question in words, and all tools are in sight."""
+    """Return whether all there is so far is a question in words, and all tools are in sight."""
     state = run.state
     return (
         state.started is not None
@@ -238,7 +239,8 @@ def _stands_alone(run: RunContext) -> bool:
 
 
 def _is_new_call(run: RunContext, decision: Decision | None) -> bool:
-    """Whether it calls what has not been called before: a model that wants the same again has nothing left to do."""
+    """Return whether it calls what has not been called before: a model that wants the same again has nothing left to
+    do."""
     if decision is None or not decision.calls:
         return False
     made = [(step.tool, step.wanted) for step in run.state.steps if not step.error]
@@ -338,12 +340,12 @@ def _words(text: str) -> set[str]:
 
 
 def _alike(start: str, word: str) -> bool:
-    """Whether a beginning of a name is that of a word, or both have the same stem."""
+    """Return whether a beginning of a name is that of a word, or both have the same stem."""
     shared = next((n for n, (a, b) in enumerate(zip(start, word, strict=False)) if a != b), min(len(start), len(word)))
     return shared == len(start) or (shared > _SHORTEST and shared >= _SAME_STEM * max(len(start), len(word)))
 
 
 def all_harmless(run: RunContext) -> bool:
-    """Whether the model may be made to call a tool, whichever of those on offer it takes."""
+    """Return whether the model may be made to call a tool, whichever of those on offer it takes."""
     offered = [run.tool(schema.name) for schema in run.state.tools]
     return all(tool is not None and tool.effect in HARMLESS for tool in offered)

@@ -50,7 +50,7 @@ OWN = Code(
 
 
 def is_fast(binding: Any) -> bool:
-    """Whether llama.cpp has code for the instructions that make small models fast, or a GPU."""
+    """Return whether llama.cpp has code for the instructions that make small models fast, or a GPU."""
     devices = {str(device["type"].name) for device in binding.get_device_info()}
     return any(fact in str(binding.get_system_info()) for fact in FAST) or any("GPU" in device for device in devices)
 
@@ -72,8 +72,8 @@ def exchange(binding: Any) -> str:
 
 
 def fits(code: Code, version: str, system_info: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether a code is for this version of the binding, and for instructions that the processor has and the wheel
-    does not use."""
+    """Return whether a code is for this version of the binding, and for instructions that the processor has and the
+    wheel does not use."""
     if sys.platform != "linux" or platform.machine() != "aarch64" or os.environ.get("TREADLE_CPU_CODE") == "wheel":
         return False
     return version == code.version and FAST[0] not in system_info and set(code.needs) <= _instructions(cpuinfo)

@@ -208,7 +208,8 @@ class Job:
         return reply
 
     def _unwanted(self) -> bool:
-        """Whether nothing waits for the reply any more. The interpreter waits for this thread at exit: it must end."""
+        """Return whether nothing waits for the reply any more. The interpreter waits for this thread at exit: it must
+        end."""
         return self.stopping.is_set() or self._loop.is_closed() or not threading.main_thread().is_alive()
 
     def _pass_on(self, part: StreamPart | Exception) -> bool:

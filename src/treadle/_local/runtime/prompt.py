@@ -196,12 +196,12 @@ class CompletionReader:
 
     @property
     def needs_no_more(self) -> bool:
-        """Whether the rest of the reply need not be written."""
+        """Return whether the rest of the reply need not be written."""
         return self._broken_off or self._is_endless
 
     @property
     def _broken_off(self) -> bool:
-        """Whether the reply is not what the model wanted."""
+        """Return whether the reply is not what the model wanted."""
         return self._point is not None and self._point.contradicted
 
     @property

@@ -217,7 +217,7 @@ def add_adapter(params: Any, path: str) -> None:
 
 
 def _made_by(options: Options) -> str:
-    """What an evaluated prompt depends on: the files of model and adapter, and the runtime."""
+    """Return what an evaluated prompt depends on: the files of model and adapter, and the runtime."""
     binding = library()
     version = f"{getattr(binding, '__version__', '')} {exchange(binding)}".strip()
     files = [f"{path} {os.path.getsize(path)}" for path in (options.path, options.adapter) if os.path.isfile(path)]

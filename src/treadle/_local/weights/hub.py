@@ -39,7 +39,7 @@ class HubName(Struct, frozen=True):
 
     @property
     def stem(self) -> str:
-        """What the model is called."""
+        """Return what the model is called."""
         return Path(self.file).stem if self.file else re.sub(r"(?i)[-_.]gguf$", "", self.repo.rpartition("/")[2])
 
 
@@ -60,7 +60,7 @@ def parse(name: str) -> HubName:
 
 
 def _stays_below(path: str) -> bool:
-    """Whether a path of the hub leads to no other folder, on any system, and needs no quoting."""
+    """Return whether a path of the hub leads to no other folder, on any system, and needs no quoting."""
     return all(_SEGMENT.fullmatch(segment) for segment in path.split("/"))
 
 
@@ -79,7 +79,7 @@ def pick(files: Iterable[str]) -> str:
 
 
 def resolve(name: HubName) -> Weights:
-    """What the hub says about the file: size, SHA-256, revision. Blocks: call it in a thread."""
+    """Return what the hub says about the file: size, SHA-256, revision. Blocks: call it in a thread."""
     file = name.file or pick(_files(name))
     if not file:
         raise ModelError(

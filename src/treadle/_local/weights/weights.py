@@ -71,7 +71,7 @@ def cache_dir() -> Path:
 
 
 def source_of(name: str) -> str:
-    """What a short name stands for: `hf:ORG/REPO` for a model of the hub, otherwise the name itself."""
+    """Return what a short name stands for: `hf:ORG/REPO` for a model of the hub, otherwise the name itself."""
     choice = CHOICES.get(name.lower())
     return choice.source if choice is not None else name
 

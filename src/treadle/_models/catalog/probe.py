@@ -84,7 +84,7 @@ class Report(Struct, frozen=True, omit_defaults=True):
         return self.works(ANSWERS) is True
 
     def probed_profile(self) -> ProbedProfile:
-        """What is stored for later runs: only abilities with a finding; the others stay as claimed."""
+        """Return what is stored for later runs: only abilities with a finding; the others stay as claimed."""
         abilities = {f.ability: f.works for f in self.findings if f.ability in ABILITIES and f.works is not None}
         return ProbedProfile(
             self.provider,
@@ -233,7 +233,7 @@ class _Probe:
     # ---- the checks
 
     async def answers(self) -> Verdict:
-        """Whether it answers at all, and which of the usual settings it accepts."""
+        """Return whether it answers at all, and which of the usual settings it accepts."""
         reply = await self.first_reply("What is the capital of France? Answer with one word.")
         if not reply.text.strip() and reply.finish == "length" and self.max_tokens == MAX_TOKENS:
             self.max_tokens = MAX_TOKENS_THINKING
@@ -283,7 +283,7 @@ class _Probe:
         return works, note
 
     async def results(self) -> Verdict:
-        """Whether the model accepts the result of a call and uses it."""
+        """Return whether the model accepts the result of a call and uses it."""
         if self.call is None:
             return _not_tried(self.works("tool_call"))
         call = self.call
@@ -337,7 +337,7 @@ class _Probe:
         return False, f"the schema was ignored: {reply.text or 'an empty reply'}"
 
     async def logprobs(self) -> Verdict:
-        """Whether it tells what the model would have written, also where a constraint left it no choice."""
+        """Return whether it tells what the model would have written, also where a constraint left it no choice."""
         wanted = OutputFormat("schema", schema=SCHEMA)
         reply = await self.ask("Name a stone. Write it as JSON.", format=wanted, decision_after='"stone": "')
         if not reply.options:

@@ -95,7 +95,7 @@ def save_probed_profile(profile: ProbedProfile) -> Path:
 
 
 def load_probed_profile(provider: str, model: str, address: str) -> ProbedProfile | None:
-    """What was found out last. A file that cannot be read is ignored with a warning: a run does not need it."""
+    """Return what was found out last. A file that cannot be read is ignored with a warning: a run does not need it."""
     return _newest(_learnt.get((provider, model, address)), _stored(provider, model, address))
 
 

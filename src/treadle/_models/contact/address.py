@@ -51,7 +51,7 @@ def provider_at(url: str) -> Provider | None:
 
 
 def is_vendors(url: str) -> bool:
-    """Whether a server belongs to a provider of the table: what it is does not need to be found out."""
+    """Return whether a server belongs to a provider of the table: what it is does not need to be found out."""
     host = (urlsplit(url).hostname or "").lower()
     if host.endswith(_VENDOR_DOMAINS):
         return True

@@ -41,7 +41,7 @@ _known: dict[tuple[str, str, str, str], Contact | None] = {}
 
 
 async def recognize(connection: Connection, provider: Provider, name: str = "") -> Contact | None:
-    """What the server says of itself and of the model, or of its first one; None when it says nothing."""
+    """Return what the server says of itself and of the model, or of its first one; None when it says nothing."""
     key = (connection.base_url, connection.api_key, provider.name, name)
     if key in _known:
         return _known[key]

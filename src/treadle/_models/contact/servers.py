@@ -68,7 +68,8 @@ def _kind(entry: dict[str, Any]) -> str:
 
 
 def question_for(kind: str, name: str, count: int) -> Question | None:
-    """What to ask such a server about a model of which its list does not tell all; `count` is the number it lists."""
+    """Return what to ask such a server about a model of which its list does not tell all; `count` is the number it
+    lists."""
     match kind:
         case "llamacpp":
             return Question("/props" if count <= 1 else f"/props?model={_quoted(name)}")

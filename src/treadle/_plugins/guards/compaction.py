@@ -103,7 +103,8 @@ def is_summary(message: Message) -> bool:
 
 
 def omission_note(messages: Sequence[Message], limit: int) -> str:
-    """What replaces messages when there is no summary: the summaries among them, and how many others are missing."""
+    """Return what replaces messages when there is no summary: the summaries among them, and how many others are
+    missing."""
     summaries: list[str] = []
     count = 0
     tools: Counter[str] = Counter()

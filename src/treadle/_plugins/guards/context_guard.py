@@ -172,7 +172,7 @@ class ContextGuard(Plugin):
 
 
 def _has_limit(run: RunContext) -> bool:
-    """Whether there may be a limit: a known one, or one that an overflow has shown."""
+    """Return whether there may be a limit: a known one, or one that an overflow has shown."""
     return run.counts_tokens or ContextGuard.name in run.state.notes
 
 

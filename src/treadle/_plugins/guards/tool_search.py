@@ -82,5 +82,5 @@ class ToolSearch(ToolSelection):
 
 
 def searched_text(tool: Tool) -> str:
-    """What of a tool is compared with a question."""
+    """Return what of a tool is compared with a question."""
     return f"{tool.name.replace('_', ' ')}: {tool.description}"[:_MAX_TEXT]

@@ -77,7 +77,8 @@ class ToolSelection(Plugin):
 
 
 def _selected(run: RunContext) -> bool:
-    """Whether the start is behind this run: its requests have changed, other than by tools that a plug-in brought."""
+    """Return whether the start is behind this run: its requests have changed, other than by tools that a plug-in
+    brought."""
     return any(why != "tools changed: " + BROUGHT for _, why in run.state.conversation.breaks)
 
 

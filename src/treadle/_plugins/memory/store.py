@@ -198,7 +198,7 @@ class MemoryStore:
 
     @contextmanager
     def _erasing(self) -> Generator[sqlite3.Connection]:
-        """What is removed is gone from the file, too: overwritten, and not left in the index of words."""
+        """Return what is removed is gone from the file, too: overwritten, and not left in the index of words."""
         with self._connected() as db:
             db.execute("PRAGMA secure_delete = ON")
             yield db

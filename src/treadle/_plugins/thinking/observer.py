@@ -81,7 +81,7 @@ class Observer(Plugin):
         )
 
     def _report(self, run: RunContext) -> str:
-        """What happened since the last judgement."""
+        """Return what happened since the last judgement."""
         state = run.state
         seen = last_note(state, self.name, "steps")
         steps = state.steps[seen if isinstance(seen, int) else 0 :]

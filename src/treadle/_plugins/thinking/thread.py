@@ -103,7 +103,7 @@ def spoken_before(run: RunContext) -> str:
 
 
 def spoken_since(run: RunContext, component: str) -> str:
-    """What the user has added since this adviser was last told; it notes how much it has `heard`."""
+    """Return what the user has added since this adviser was last told; it notes how much it has `heard`."""
     added = [text for r in run.records if isinstance(r.event, Injected) for text in r.event.texts]
     heard = last_note(run.state, component, "heard")
     new = added[heard if isinstance(heard, int) else 0 :]

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from treadle._flows.agent import Agent
-from treadle._flows.direct.tool_trial import TRIAL, question_of
+from treadle._agent.agent import Agent
+from treadle._flows.tool_trial import TRIAL, question_of
 from treadle._plugins.mcp import McpTools
 from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b

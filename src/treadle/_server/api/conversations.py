@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._flows.conversation import history_of
+from treadle._agent.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._journal.pages.html import html_of

@@ -8,9 +8,9 @@ from typing import TypeVar
 from msgspec import Struct
 from starlette.responses import Response
 
-from treadle._flows.proofs.proof import grounds_of_answer, prove_answer, summary
-from treadle._flows.proofs.support import Claim, Ground
+from treadle._inspect.proof import grounds_of_answer, prove_answer, summary
 from treadle._journal import Journal
+from treadle._plugins.evidence.support import Claim, Ground
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import conflict
 from treadle._types.errors import ConfigError

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._flows.compare import RunComparison, compare_records
-from treadle._flows.prefixes import PrefixUse, prefixes
+from treadle._inspect.compare import RunComparison, compare_records
+from treadle._inspect.prefixes import PrefixUse, prefixes
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import find_artifact, find_content, record_body, request_body

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._flows import presets
-from treadle._flows.agent import Agent
+from treadle._agent import presets
+from treadle._agent.agent import Agent
 from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, Routes, answer

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from treadle._agent.waiting import InvalidArgumentsError, waiting_calls
 from treadle._engine.answering.output import shape_of
 from treadle._engine.core.experiment import is_search
-from treadle._flows.waiting import InvalidArgumentsError, waiting_calls
 from treadle._server.api import bodies as b
 from treadle._server.api.content import TextItem, content_of
 from treadle._server.api.conversations import conversation_so_far

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from treadle._engine.result import PendingCall, pending_calls
-from treadle._flows.replay import renderings
+from treadle._inspect.replay import renderings
 from treadle._journal.base import RunInfo
 from treadle._journal.blobs import detached, parts_of
 from treadle._server.api.bodies import (

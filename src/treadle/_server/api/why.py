@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._evals.why.lab.marks import Mark, mark_wrong, marks_in
-from treadle._evals.why.lab.notebook import read_notebook
-from treadle._evals.why.search import find_causes
+from treadle._inspect.why.marks import Mark, mark_wrong, marks_in
+from treadle._inspect.why.notebook import read_notebook
+from treadle._inspect.why.search import find_causes
 from treadle._safety.logs import get_logger, log_handled
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, conflict

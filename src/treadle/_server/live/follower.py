@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from itertools import takewhile
 from typing import Any
 
-from treadle._engine.masking.masks import Masks
+from treadle._engine.core.masks import Masks
 from treadle._journal.base import Journal
 from treadle._server.live.channel import Channel, OpenMessage, Piece
 from treadle._server.live.positions import START, ClientEvent, Position

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from treadle._agent.agent import Agent
+from treadle._agent.waiting import decided, leave_decisions, leave_results
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.inbox import message_payload
-from treadle._engine.masking.masks import Masks, masks_of
+from treadle._engine.core.masks import Masks, masks_of
 from treadle._engine.run import Run
-from treadle._flows.agent import Agent
-from treadle._flows.direct.tool_trial import ToolTrial
-from treadle._flows.replay import fork_at_record
-from treadle._flows.waiting import decided, leave_decisions, leave_results
+from treadle._flows.tool_trial import ToolTrial
+from treadle._inspect.replay import fork_at_record
 from treadle._journal.base import InboxItem, Journal
 from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
@@ -150,7 +150,8 @@ class Hub:
             return await self._drive(agent, run, key or f"user:{facts.user}")
 
     async def masks_of_run(self, run_id: str) -> Masks | None:
-        """What restores the data that are masked in a run and in those inside it; None where nothing is masked."""
+        """Return what restores the data that are masked in a run and in those inside it; None where nothing is
+        masked."""
         try:
             agent, facts = await self.served(run_id.partition(".")[0])
         except ApiError:  # it is read only, or of an agent that is not served any more

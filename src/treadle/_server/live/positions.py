@@ -43,7 +43,7 @@ class ClientEvent(Struct, frozen=True):
     """It stands directly before text that begins at `at`: a client that is there may not have seen it."""
 
     def after(self, position: Position) -> ClientEvent | None:
-        """What of this event a client at `position` has not seen yet."""
+        """Return what of this event a client at `position` has not seen yet."""
         if self.at <= position and not (self.opens and self.at == position):
             return None
         if self.text_from >= 0 and position.seq == self.at.seq and position.offset > self.text_from:

@@ -98,7 +98,7 @@ class Projection:
         return [ClientEvent("items", {"items": msgspec.to_builtins(changed)}, Position(seq))] if changed else []
 
     def live(self, event: ev.Event, size: int, at: Position) -> Iterator[ClientEvent]:
-        """What streams between records as changes of items; `size` characters of text that end at `at`."""
+        """Return what streams between records as changes of items; `size` characters of text that end at `at`."""
         record = ev.Record(str(self.whose.get("run_id", "")), at.seq, 0.0, event, offset=max(1, at.offset))
         start = at.offset - size
         for change in self.view.feed(record):
@@ -137,7 +137,7 @@ class Projection:
         self.view.feed(ev.Record("", max(0, self.state.seq), 0.0, event, offset=1))
 
     def _is_draft(self) -> bool:
-        """Whether words were sent of which nobody knows yet whether they are the answer."""
+        """Return whether words were sent of which nobody knows yet whether they are the answer."""
         return self.view.answer is not None and self.view.answer.state == "draft"
 
     def piece(self, more: str) -> ClientEvent | None:
@@ -176,7 +176,7 @@ class Projection:
         self._held = ""
 
     def is_open(self, call_id: str) -> bool:
-        """Whether a call has started and has no result yet."""
+        """Return whether a call has started and has no result yet."""
         call = self.view.call(call_id)
         return call is not None and call.state == "running"
 
@@ -198,13 +198,13 @@ class Projection:
             yield "activity", data if status == "start" else {**data, "elapsed": item.elapsed}
 
     def _ends_draft(self, item: it.Thought) -> bool:
-        """Whether words that streamed as the answer before this are not the answer."""
+        """Return whether words that streamed as the answer before this are not the answer."""
         if item.component not in CONVERSATION or (item.attempts and item.state == "open"):
             return False
         return item.state == "open" or bool(item.calls or item.problem)
 
     def _left_draft(self, item: it.Thought, seq: int) -> bool:
-        """Whether this client alone has seen such words, on an earlier connection."""
+        """Return whether this client alone has seen such words, on an earlier connection."""
         seen = self._thinking >= 0 and self._seen.seq == self._thinking and self._seen.offset >= 0
         self._thinking = seq if item.state == "open" else -1
         return seen and not self._sent

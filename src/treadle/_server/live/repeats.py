@@ -75,7 +75,7 @@ class Repeats:
         await self._journal.note_request(digest("heard", name), RequestNote(run_id, target), since=self._since())
 
     async def heard(self, name: str) -> str | None:
-        """What the message was for when it came first; None if it comes for the first time."""
+        """Return what the message was for when it came first; None if it comes for the first time."""
         notes = await self._journal.noted_requests(digest("heard", name), since=self._since())
         return notes[0].content if notes else None
 
@@ -100,7 +100,7 @@ class Repeats:
             return False
 
     async def _lost(self, key: str, run_id: str) -> bool:
-        """Whether a run has no client any more that its answer could reach."""
+        """Return whether a run has no client any more that its answer could reach."""
         if run_id in self._held:
             return False
         try:

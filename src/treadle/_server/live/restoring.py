@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from treadle._engine.masking.masks import Masks
+from treadle._engine.core.masks import Masks
 from treadle._server.live.positions import ClientEvent
 
 _READ = frozenset(("answer", "done", "error", "thought", "phase"))

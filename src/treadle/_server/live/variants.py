@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from treadle._flows import presets
-from treadle._flows.agent import Agent
+from treadle._agent import presets
+from treadle._agent.agent import Agent
 from treadle._models.base import Model
 from treadle._models.catalog.registry import check_model_name, resolve_model
 from treadle._server.errors import bad_request
@@ -65,7 +65,7 @@ class Variants:
         return self.chosen(agent, model, facts.preset if facts.preset in self.presets(agent) else "")
 
     def _name(self, offered: str) -> str:
-        """What a run with that model records."""
+        """Return what a run with that model records."""
         try:
             return self._model(offered).name
         except TreadleError:  # such as one whose key is missing now
@@ -92,7 +92,7 @@ class Variants:
 
 
 def _set_later(agent: Agent) -> dict[str, Any]:
-    """What the operator has set on the agent after it was made, such as what it must ask about."""
+    """Return what the operator has set on the agent after it was made, such as what it must ask about."""
     made = agent.preset.settings.with_changes(agent.chosen)
     now = {name: getattr(agent.settings, name) for name in made.__struct_fields__}
     return {name: value for name, value in now.items() if value != getattr(made, name)}

@@ -15,11 +15,11 @@ from msgspec import Struct
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
+from treadle._agent.presets import takes_back
 from treadle._engine.core.decisions import waiting_calls
-from treadle._engine.masking.masks import Masks
+from treadle._engine.core.masks import Masks
 from treadle._engine.run import Run
 from treadle._engine.surfaces.answer_pieces import BREAK
-from treadle._flows.presets import takes_back
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, answer
 from treadle._server.errors import ApiError

@@ -1,1 +1,0 @@
-"""What plug-ins keep from models."""

@@ -1,1 +1,0 @@
-"""Evaluation of models and settings: task files, checks, runs, reports."""

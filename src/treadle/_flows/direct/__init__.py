@@ -1,1 +1,0 @@
-"""Tools called without a model: by a program, or by a person."""

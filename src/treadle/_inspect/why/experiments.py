@@ -1,0 +1,373 @@
+"""Experiments: forks of a run at a step, each with one change, run safely and judged.
+
+An experiment is a run of the journal like any other. Its id is made of what it is, so that a search that was stopped
+finds what it has done: a finished experiment is read, one under way is resumed, nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from difflib import unified_diff
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle._agent.agent import Agent
+from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of
+from treadle._inspect.evals.stats import Share, wilson
+from treadle._inspect.replay import fork_at_record, renderings
+from treadle._inspect.why.budgeted_model import CachedModel, SearchBudget
+from treadle._inspect.why.changes import Change, events_of
+from treadle._inspect.why.effects import ExperimentGate, disarmed
+from treadle._inspect.why.judges import Judge, Judged
+from treadle._inspect.why.notebook import Notebook
+from treadle._inspect.why.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
+from treadle._journal.base import Journal
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
+from treadle._types.events import (
+    ContextCompacted,
+    Forked,
+    HistoryReplaced,
+    MessageRetracted,
+    Noted,
+    Record,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    ThinkStarted,
+    ToolDone,
+    ToolStarted,
+)  # fmt: skip
+from treadle._types.request import Reply, Request
+from treadle._types.state import RunState, fold
+from treadle._types.state_values import Entry
+
+_WORD = re.compile(r"[^\W_]{2,}")
+NEUTRAL = ("", "Thank you.", "This is a request of a user.", "Please reply.")
+"""What a repetition has at the end of its system prompt when it is shaken: words that should change nothing."""
+
+
+class Experiment(Struct, frozen=True, omit_defaults=True):
+    """A change at a step, and what came of it."""
+
+    change: Change
+    step: int
+    """The first step that was done again; 0: everything after the question."""
+    runs: tuple[str, ...]
+    right: int
+    trials: int
+    answer: str = ""
+    """Of the first trial that was right, else of the first."""
+    why: str = ""
+    """Why the judge calls the first trial wrong."""
+    unknown: tuple[str, ...] = ()
+    """Tools that were called with an outcome nobody knows."""
+    ran: tuple[str, ...] = ()
+    """Tools that were run: only ones that are `pure`."""
+    seconds: float = 0.0
+    shaken: bool = False
+    """The trials differ in words that should change nothing: what helps only in one of them helps by luck."""
+    blame: float = 0.0
+    """The share of the wrong answer's own words that the changed text has."""
+
+    @property
+    def helps(self) -> bool:
+        return self.right > 0
+
+    @property
+    def share(self) -> Share:
+        return Share(self.right, self.trials, *wilson(self.right, self.trials))
+
+
+class _Trial(Struct, frozen=True):
+    run: str
+    right: bool
+    why: str
+    answer: str
+    unknown: tuple[str, ...]
+    ran: tuple[str, ...]
+
+
+class Lab:
+    """Runs experiments on one recorded run."""
+
+    def __init__(
+        self,
+        agent: Agent[Any, Any],
+        records: Sequence[Record],
+        judge: Judge,
+        budget: SearchBudget,
+        *,
+        journal: Journal,
+        models: dict[str, Any] | None = None,
+        parallel: int = 4,
+        on_experiment: Callable[[Experiment], None] | None = None,
+    ) -> None:
+        if not records or not isinstance(records[0].event, RunStarted):
+            raise ConfigError("the log does not begin with the start of a run")
+        if (mark := experiment_mark(records)) is not None:
+            raise ConfigError(
+                f"this run is an experiment itself: look at the run it was made with, {experiment_of(mark)}"
+            )
+        inside = [record.event.run for record in records if isinstance(record.event, StepStarted)]
+        if inside:
+            raise ConfigError(
+                "this run is made of other runs (a plan or a document): look at one of those instead: "
+                + ", ".join(dict.fromkeys(inside))
+            )
+        self.agent, self.records, self.judge, self.budget, self.journal = agent, records, judge, budget, journal
+        self.models = models or {}
+        self.state = fold(records)
+        self.entries = messages_of(records)
+        """Every message that a request has had, also those that have left the window since."""
+        started = self.state.started
+        assert started is not None
+        self.started: RunStarted = started
+        asked = set(words_of(self.state.question))
+        answer = self.state.finished.answer if self.state.finished else ""
+        self.own_words = [word for word in words_of(answer) if word not in asked]
+        """The words of the wrong answer that the question does not have."""
+        self.trials = 1
+        self.notebook: Notebook | None = None
+        self.inside = ""
+        """The run that experiments are inside of when no search is under way."""
+        self.from_the_start: Experiment | None = None
+        """The same again from before the plug-ins have started, where that was looked at."""
+        self.total = 0
+        """How many experiments were planned so far, for whoever shows the progress."""
+        self.done: list[Experiment] = []
+        self._slots = asyncio.Semaphore(parallel)
+        self._tasks: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
+        self._replies: dict[bytes, asyncio.Task[Reply]] = {}
+        self._on_experiment = on_experiment
+        self.cuts = {0: 1} | {
+            record.event.iteration: record.seq
+            for record in reversed(records)
+            if isinstance(record.event, ThinkStarted) and record.event.component == "loop"
+        }
+        """Where each step begins."""
+        self.settings = settings_with(Change("nothing"), agent, started)
+        self.left_out = tuple(left_out(plugins_of(agent, self.settings)))
+        """Plug-ins that take no part in experiments, because their hooks may have effects."""
+
+    @property
+    def steps(self) -> list[int]:
+        return sorted(step for step in self.cuts if step)
+
+    def step_after(self, seq: int) -> int | None:
+        """Return the first step whose request comes after this record."""
+        return next((step for step in self.steps if self.cuts[step] > seq), None)
+
+    async def try_all(self, changes: Sequence[tuple[Change, int]]) -> list[Experiment]:
+        """Run several experiments concurrently, in order; those that cannot be made are left out."""
+        outcomes = await asyncio.gather(*(self.try_one(*pair) for pair in changes), return_exceptions=True)
+        for problem in outcomes:
+            if isinstance(problem, BaseException) and not isinstance(problem, ConfigError | BudgetExhaustedError):
+                raise problem
+        return [experiment for experiment in outcomes if isinstance(experiment, Experiment)]
+
+    async def try_one(self, change: Change, step: int, *, trials: int = 0, shaken: bool = False) -> Experiment:
+        """Run one experiment. Raises `BudgetExhaustedError` at the limit; a started experiment stays resumable."""
+        trials = trials or self.trials
+        key = (msgspec.json.encode(change), step, trials, shaken)
+        task = self._tasks.get(key)
+        if task is None:
+            self.total += 1
+            task = self._tasks[key] = asyncio.create_task(self._experiment(change, step, trials, shaken))
+        return await task
+
+    async def _experiment(self, change: Change, step: int, count: int, shaken: bool) -> Experiment:
+        if step not in self.cuts:
+            raise ConfigError(f"the run has no step {step}; its steps are {', '.join(map(str, self.steps)) or 'none'}")
+        begun = time.monotonic()
+        async with self._slots:
+            trials = [await self._trial(change, step, trial, shaken) for trial in range(count)]
+        shown = next((trial for trial in trials if trial.right), trials[0])
+        experiment = Experiment(
+            change,
+            step,
+            tuple(trial.run for trial in trials),
+            sum(trial.right for trial in trials),
+            len(trials),
+            shown.answer,
+            shown.why,
+            tuple(dict.fromkeys(name for trial in trials for name in trial.unknown)),
+            tuple(dict.fromkeys(name for trial in trials for name in trial.ran)),
+            time.monotonic() - begun,
+            shaken,
+            blame_of(change.before, self.own_words),
+        )
+        self.done.append(experiment)
+        if self.notebook is not None:
+            await self.notebook.note("tried", noted(experiment))
+        if self._on_experiment is not None:
+            self._on_experiment(experiment)
+        return experiment
+
+    async def _trial(self, change: Change, step: int, trial: int, shaken: bool) -> _Trial:
+        shake = NEUTRAL[trial % len(NEUTRAL)] if shaken else ""
+        run_id = self._id(change, step, trial, shake)
+        records = await self._stored(run_id)
+        if not records or not isinstance(records[-1].event, RunFinished):
+            if self.budget.out.is_set():  # nothing is begun that could not go on
+                raise BudgetExhaustedError(f"the search has spent its {self.budget.limit} model requests")
+            variant = self._agent(change, 0 if shake else trial)
+            if not records:
+                await self._fork(change, step, run_id, variant, shake)
+            records = await self._drive(variant, run_id)
+        state = fold(records)
+        try:
+            judged = await self.judge.judge(state)
+        except BudgetExhaustedError:
+            raise
+        except Exception as error:  # a judge of the user that fails has not approved the run
+            judged = Judged(False, f"the judge failed: {type(error).__name__}: {error}")
+        since = next(record.seq for record in records if isinstance(record.event, Forked))
+        late = [record.event for record in records if record.seq > since]
+        return _Trial(
+            run_id,
+            judged.right,
+            judged.why,
+            state.finished.answer if state.finished else "",
+            tuple(e.name for e in late if isinstance(e, ToolDone) and e.error == "unknown_outcome"),
+            tuple(e.name for e in late if isinstance(e, ToolStarted)),
+        )
+
+    async def _stored(self, run_id: str) -> list[Record]:
+        try:
+            return await self.journal.load(run_id)
+        except RunNotFoundError:
+            return []
+
+    def _agent(self, change: Change, trial: int) -> Agent[Any, Any]:
+        settings = settings_with(change, self.agent, self.started)
+        variant = agent_with(change, self.agent, settings, self.models)
+        variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins))
+        variant.models = tuple(
+            CachedModel(model, self.budget, self._replies, trial, lambda profile: profile_with(change, profile))
+            for model in variant.models
+        )
+        variant.toolkit = Toolkit(disarmed(tool) for tool in variant.toolkit)
+        variant.journal = self.journal
+        return variant
+
+    async def _fork(self, change: Change, step: int, run_id: str, variant: Agent[Any, Any], shake: str) -> None:
+        cut = self.cuts[step]
+        first = self.records[0]
+        assert isinstance(first.event, RunStarted)
+        apart = msgspec.structs.replace(first, event=started_with(change, first.event))
+        prefix = [apart, *(record for record in self.records[1:] if record.seq < cut)]
+        state = fold(prefix)
+        events = events_of(change, state, variant)
+        if shake:
+            for event in events:
+                state.apply(Record(run_id, state.seq + 1, 0.0, event))
+            assert state.started is not None
+            words = f"{state.started.system}\n\n{shake}".strip()
+            events.append(HistoryReplaced(len(state.conversation.window), system=words, reason="neutral words"))
+        note = Noted(EXPERIMENT, {"of": first.run, "step": step, "change": msgspec.to_builtins(change)})
+        parent = self.notebook.id if self.notebook is not None else self.inside
+        await fork_at_record(
+            self.journal, [apart, *self.records[1:]], cut, new_id=run_id, events=[*events, note], parent=parent
+        )
+
+    async def _drive(self, variant: Agent[Any, Any], run_id: str) -> list[Record]:
+        changed: dict[str, Any] = {
+            name: getattr(variant.settings, name) for name in variant.settings.__struct_fields__
+        }  # what was recorded is among them already
+        run = variant.launch(await variant.load(run_id, **changed))
+        spent = asyncio.create_task(self.budget.out.wait())
+        try:
+            await asyncio.wait([run.task, spent], return_when=asyncio.FIRST_COMPLETED)
+            if not run.done:
+                raise BudgetExhaustedError(f"the search has spent its {self.budget.limit} model requests")
+            with contextlib.suppress(Exception):  # presets that raise: how it ended is in its log
+                await run
+        finally:
+            spent.cancel()
+            if not run.done:
+                await run.abandon()
+        return list(run.records)
+
+    def _id(self, change: Change, step: int, trial: int, shake: str = "") -> str:
+        """Derive the run id of a trial: equal for the same experiment on the same run."""
+        what = (
+            self.records[0].run,
+            len(self.records),
+            step,
+            f"{trial} {shake}" if shake else trial,
+            change,
+            [model.name for model in self.agent.models],
+        )
+        return blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
+
+    async def difference(self, experiment: Experiment) -> str:
+        """Return the diff between the run's request at this step and the first request of the experiment."""
+        records = await self.journal.load(experiment.runs[0])
+        fork = next(r.seq for r in records if isinstance(r.event, Forked))
+        cut = self.cuts[experiment.step]
+        before = next(
+            (r for r in renderings(self.records) if r.record.seq >= cut and r.event.component == "loop"), None
+        )
+        after = next((r for r in renderings(records) if r.record.seq > fork and r.event.component == "loop"), None)
+        if before is None or after is None:
+            return ""
+        one, other = _lines(before.request), _lines(after.request)
+        return "\n".join(unified_diff(one, other, "the run", "the experiment", n=1, lineterm=""))
+
+
+def _lines(request: Request) -> list[str]:
+    lines: list[str] = []
+    for message in request.messages:
+        plain: dict[str, Any] = msgspec.to_builtins(message)
+        role = next(iter(plain.values()), "")
+        for name, value in plain.items():
+            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            lines += [f"{role}.{name}: {line}" for line in text.splitlines()]
+    for tool in request.tools:
+        lines += [f"tool {tool.name}: {line}" for line in tool.description.splitlines()]
+    return lines
+
+
+def words_of(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def blame_of(text: str, words: Sequence[str]) -> float:
+    """Return the share of the answer's own words that a text has."""
+    own = set(words_of(text))
+    return sum(word in own for word in words) / len(words) if words else 0.0
+
+
+def messages_of(records: Sequence[Record]) -> list[Entry]:
+    """Return every message that a request had, including those that left the window later."""
+    state = RunState()
+    entries: dict[int, Entry] = {}
+    for record in records:
+        if isinstance(record.event, ContextCompacted | MessageRetracted | HistoryReplaced):
+            entries |= {entry.seq: entry for entry in state.conversation.window if entry.seq not in entries}
+        state.apply(record)
+    entries |= {entry.seq: entry for entry in state.conversation.window if entry.seq not in entries}
+    return [entries[seq] for seq in sorted(entries)]
+
+
+def noted(experiment: Experiment) -> dict[str, Any]:
+    """Convert an experiment for the log of the search."""
+    return {
+        "change": str(experiment.change),
+        "kind": experiment.change.kind,
+        "step": experiment.step,
+        "runs": list(experiment.runs),
+        "right": experiment.right,
+        "trials": experiment.trials,
+        "answer": experiment.answer[:500],
+        "why": experiment.why[:500],
+        "unknown": list(experiment.unknown),
+    }

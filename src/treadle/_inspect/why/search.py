@@ -1,0 +1,351 @@
+"""The search for what made a run go wrong: economical, and with evidence for what it says.
+
+First the same again, to see what chance does. Then each kind of change, the pieces of texts cut smaller where one
+helps; what helps equally is tried again with neutral words around it; and for what helps best, by bisection, the last
+step at which it still does: there the run went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle._agent.agent import Agent
+from treadle._agent.checks import check_dialect
+from treadle._engine.run import Run
+from treadle._inspect.evals.checks import Check
+from treadle._inspect.evals.stats import Share
+from treadle._inspect.why import candidates, reasons
+from treadle._inspect.why.budgeted_model import SearchBudget
+from treadle._inspect.why.changes import Change
+from treadle._inspect.why.experiments import Experiment, Lab
+from treadle._inspect.why.findings import Cause, Causes
+from treadle._inspect.why.judges import ByModel, Custom, Judge, judge_for
+from treadle._inspect.why.marks import Mark, check_step, marks_in
+from treadle._inspect.why.notebook import Notebook
+from treadle._inspect.why.patches import patch_for, source_files
+from treadle._inspect.why.pieces import pieces
+from treadle._inspect.why.ranking import ranked
+from treadle._inspect.why.variants import GUARDS, name_of
+from treadle._journal.memory import MemoryJournal
+from treadle._models.base import Model
+from treadle._models.catalog.registry import resolve_model
+from treadle._safety.bounds import Count, bounded
+from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
+from treadle._types.events import Record
+
+AGAIN_WHEN_RANDOM = 3
+SHAKEN = 3
+"""How often what helps is tried with neutral words around it, where several changes help."""
+SHAKEN_MOST = 4
+"""How many of them."""
+
+
+class Wanted(Struct, frozen=True):
+    """Changes that the caller wants to be tried too."""
+
+    dialects: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    guards: Sequence[str] = ()
+    also: Sequence[tuple[Change, int]] = ()
+    files: Sequence[Path] = ()
+
+
+@bounded
+async def find_causes(
+    agent: Agent[Any, Any],
+    run: str | Run[Any] | Sequence[Record],
+    *,
+    answer: str = "",
+    call: str = "",
+    args: dict[str, Any] | None = None,
+    step: int = 0,
+    check: Check | Custom | None = None,
+    judge_model: str | Model | None = None,
+    models: Iterable[str | Model] = (),
+    dialects: Iterable[str] = (),
+    lines: Iterable[str] = (),
+    guards: Iterable[str] = (),
+    also: Iterable[tuple[Change, int]] = (),
+    requests: Count = 120,
+    cost: float | None = None,
+    parallel: Count = 4,
+    trials: Count = 1,
+    files: Iterable[str | Path] = (),
+    on_experiment: Callable[[Experiment], None] | None = None,
+) -> Causes:
+    """Find the smallest change with which a recorded run of `agent` would have gone right.
+
+    The run is forked at its steps with one thing changed, and judged: by `check` (or a function of the run's state), by
+    what is expected (`answer`: a text or number in it; `call`: a tool, with `args`; of the whole run, or of `step`), by
+    a person's mark on the run (`mark_wrong`), for a run that failed by how it ends, and as a last resort by
+    `judge_model`. Nothing with an effect runs: `pure` tools only, all other results come from the log. `models`,
+    `dialects`, `lines` of the prompt and `guards` are others to try, `also` changes of your own with the step they
+    begin at. At most `requests` model requests are made; what was begun is kept in the agent's journal, and the same
+    call again goes on with it.
+    """
+    records = await _records(agent, run)
+    if not records:
+        raise ConfigError("the log of the run is empty: there is nothing to search")
+    wanted = Wanted([*dialects], [*lines], [*guards], [*also], [*map(Path, files)])
+    expectations = _expectations(records, answer, call, args, step)
+    _check(wanted)
+    budget = SearchBudget(requests, cost)
+    note = await _note(agent, records[0].run)
+    marks = expectations or marks_in(note)
+    judge = judge_for(records, marks, check, note, judge_model, budget, by_person=not expectations)
+    named = {model.name: model for model in [*map(resolve_model, models), *agent.models[1:]]}
+    lab = Lab(
+        agent,
+        records,
+        judge,
+        budget,
+        journal=agent.journal or MemoryJournal(),
+        models=named,
+        parallel=parallel,
+        on_experiment=on_experiment,
+    )
+    lab.trials = trials
+    return await search(lab, wanted, marks)
+
+
+def _expectations(
+    records: Sequence[Record], answer: str, call: str, args: dict[str, Any] | None, step: int
+) -> list[Mark]:
+    """Return what the caller expects as marks. Raises `ConfigError` if no run could meet them."""
+    if args and not call:
+        raise ConfigError("args are those of a call: name its tool with call='...'")
+    if step and not (answer or call):
+        raise ConfigError("step says where something was expected: say what, with answer='...' or call='...'")
+    check_step(records, step)
+    marks = [Mark(step, answer)] if answer else []
+    return [*marks, Mark(step, "", call, args)] if call else marks
+
+
+def _check(wanted: Wanted) -> None:
+    """Refuse what cannot be tried before any request is made."""
+    for name in wanted.dialects:
+        check_dialect(name)
+    for name in wanted.guards:
+        if name not in GUARDS:
+            raise ConfigError(f"there is no guard {name!r}; expected one of: {', '.join(GUARDS)}")
+    for path in wanted.files:
+        if not path.is_file():
+            raise ConfigError(f"there is no file {str(path)!r} to look for the cause in")
+
+
+async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] = ()) -> Causes:
+    """Search for the causes of the run of a lab, and write the progress to the journal."""
+    spent = lab.budget.requests
+    problem = await lab.judge.judge(lab.state)
+    if problem.right:
+        raise ConfigError(f"nothing is wrong with this run by {lab.judge.name}: say what was expected")
+    if not lab.steps:
+        raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
+    notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
+    await notebook.open(lab.judge.name, problem.why)
+    lab.notebook = notebook
+    if isinstance(lab.judge, ByModel):
+        lab.judge.remember(notebook)
+    try:
+        causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
+        await notebook.close(str(causes), complete=causes.complete, data=_report(causes))
+    finally:
+        lab.notebook = None
+        await notebook.close()
+    return causes
+
+
+def _report(result: Causes) -> dict[str, Any]:
+    return {
+        "causes": [
+            {
+                "change": str(cause.change),
+                "run": cause.experiment.runs[0],
+                "difference": cause.difference,
+                "patch": cause.patch,
+                "step": cause.experiment.step,
+                "last_step": cause.last_step,
+                "share": str(cause.experiment.share),
+            }
+            for cause in result.causes
+        ],
+        "requests": result.requests,
+        "reused": result.reused,
+        "tokens": result.tokens,
+        "cost": result.cost,
+        "complete": result.complete,
+    }
+
+
+async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str, spent: int) -> Causes:
+    judge, budget = lab.judge, lab.budget
+    complete, repeated, until = True, None, 0
+    reused, usage = budget.reused, budget.usage
+    try:
+        again = await lab.try_one(Change("nothing"), lab.steps[0])
+        if again.helps and lab.trials == 1:
+            lab.trials = AGAIN_WHEN_RANDOM
+            again = await lab.try_one(Change("nothing"), lab.steps[0])
+        repeated = again.share
+        if again.helps:
+            until = await _last_step(lab, again)
+        if not (again.right == again.trials and suspects(lab)):  # else a plug-in that took no part was the cause
+            await _try_kinds(lab, wanted, marks)
+            lab.from_the_start = await _from_the_start(lab)
+            if not ranked(lab.done, repeated, lab.from_the_start):
+                await _with_narrowing(lab, candidates.finest(lab))
+            repeated = await _chance(lab, repeated)
+            await _shake(lab, repeated)
+    except BudgetExhaustedError:
+        complete = False
+    causes, whole = await _explained(lab, [*source_files(lab.agent), *wanted.files], repeated)
+    used = budget.usage - usage
+    return Causes(
+        lab.records[0].run, judge.name, problem, tuple(causes), tuple(lab.done), repeated, budget.requests - spent,
+        budget.reused - reused, used.total_tokens, used.cost, complete and whole and not budget.out.is_set(),
+        lab.left_out, until,
+    )  # fmt: skip
+
+
+def suspects(lab: Lab) -> list[str]:
+    """Plug-ins that take no part in experiments and may be the cause: the user's own, and any that left a trace."""
+    own = {name_of(plugin) for plugin in lab.agent.plugins}
+    traces = {str(getattr(record.event, "component", "")) for record in lab.records}
+    return [name for name in lab.left_out if name in own or name in traces]
+
+
+async def _from_the_start(lab: Lab) -> Experiment | None:
+    """Repeat the run from before its plug-ins start, to see whether leaving some of them out helps by itself."""
+    if not lab.left_out or not any(e.helps and e.step == 0 for e in lab.done):
+        return None
+    return await lab.try_one(Change("nothing"), 0)
+
+
+async def _records(agent: Agent[Any, Any], run: str | Run[Any] | Sequence[Record]) -> list[Record]:
+    if isinstance(run, Run):
+        return list(run.records)
+    if not isinstance(run, str):
+        return list(run)
+    if agent.journal is None:
+        raise ConfigError("give the agent the journal that the run was recorded in, or give the run itself")
+    return await agent.journal.load(run)
+
+
+async def _note(agent: Agent[Any, Any], run_id: str) -> str:
+    """Read the note of a run."""
+    try:
+        return (await agent.journal.info(run_id)).note if agent.journal is not None else ""
+    except RunNotFoundError:
+        return ""
+
+
+async def _try_kinds(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> None:
+    """Try everything that could be the cause, small changes first."""
+    await lab.try_all(wanted.also)
+    await _with_narrowing(lab, candidates.texts(lab))
+    await _with_narrowing(lab, candidates.results(lab))
+    await lab.try_all([*reasons.settings(lab), *candidates.again(lab), *reasons.thresholds(lab), *reasons.guards(lab)])
+    await lab.try_all([*reasons.tools(lab), *candidates.corrected(lab, _expected(lab.judge, marks))])
+    calls = [mark.call for mark in marks if mark.call]
+    await lab.try_all(reasons.additions(lab, calls, wanted.lines, wanted.guards))
+    await lab.try_all([*reasons.dialects(lab, wanted.dialects), *reasons.models(lab)])
+
+
+def _expected(judge: Judge, marks: Sequence[Mark]) -> list[str]:
+    """Texts that the answer should have had, where somebody has said so."""
+    return [*dict.fromkeys([*(mark.answer for mark in marks if mark.answer), *getattr(judge, "wanted", ())])]
+
+
+async def _with_narrowing(lab: Lab, tried: Sequence[tuple[Change, int]]) -> None:
+    for helped in await lab.try_all(tried):
+        if helped.helps:
+            await _narrow(lab, helped)
+
+
+async def _narrow(lab: Lab, helped: Experiment) -> None:
+    """Try smaller pieces of a change that helps."""
+    change = helped.change
+    if change.records:
+        await _with_narrowing(lab, candidates.groups(lab, change.records))
+        return
+    parts = pieces(change.before)
+    if len(parts) < 2 or (change.kind == "passage" and change.name == "history" and change.record < 0):
+        return
+    kind = "passage" if change.kind == "result" else change.kind
+    smaller = [(Change(kind, change.name, part, record=change.record), helped.step) for part in parts]
+    await _with_narrowing(lab, smaller)
+
+
+async def _chance(lab: Lab, repeated: Share | None) -> Share | None:
+    """How often the same again goes right, once something seems to help. That it failed when it was repeated once says
+    little of a model that is right now and then; if that is what it is, what helped is repeated as well."""
+    best = ranked(lab.done, repeated, lab.from_the_start)
+    if lab.trials > 1 or not best or lab.agent.settings.temperature == 0:
+        return repeated
+    again = await lab.try_one(Change("nothing"), lab.steps[0], trials=AGAIN_WHEN_RANDOM)
+    if not again.helps:
+        return repeated
+    lab.trials = AGAIN_WHEN_RANDOM
+    while todo := [e for e in ranked(lab.done, again.share, lab.from_the_start) if e.trials < lab.trials]:
+        await lab.try_all([(experiment.change, experiment.step) for experiment in todo])
+    return again.share
+
+
+async def _shake(lab: Lab, repeated: Share | None) -> None:
+    """Repeat changes that help with neutral words added, which shows those that helped by luck.
+
+    Only where several changes help, and chance is not measured already.
+    """
+    best = ranked(lab.done, repeated, lab.from_the_start)
+    if lab.trials > 1 or len(best) < 2:
+        return
+    for experiment in best[:SHAKEN_MOST]:
+        await lab.try_one(experiment.change, experiment.step, trials=SHAKEN, shaken=True)
+
+
+async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) -> tuple[list[Cause], bool]:
+    causes: list[Cause] = []
+    whole = True
+    if without := _without_plugins(lab, repeated):
+        causes.append(Cause(without, without.step, ""))
+    for rank, experiment in enumerate(ranked(lab.done, repeated, lab.from_the_start)):
+        last = experiment.step
+        if rank == 0 and not causes:  # where it went wrong is the same place for all of them
+            try:
+                last = await _last_step(lab, experiment)
+            except BudgetExhaustedError:
+                whole = False
+        patch, file = patch_for(experiment.change, files)
+        causes.append(Cause(experiment, last, await lab.difference(experiment), patch, file))
+    return causes, whole
+
+
+def _without_plugins(lab: Lab, repeated: Share | None) -> Experiment | None:
+    """Without the plug-ins that may not take part, the same again always goes right: one of them it was, or chance."""
+    names = suspects(lab)
+    same: Experiment | None = None
+    if repeated is not None and repeated.value == 1:
+        same = next(e for e in reversed(lab.done) if e.change.kind == "nothing" and e.trials == repeated.tasks)
+    elif lab.from_the_start is not None and lab.from_the_start.share.value == 1:
+        same = lab.from_the_start
+    return msgspec.structs.replace(same, change=Change("guard", ", ".join(names))) if names and same else None
+
+
+async def _last_step(lab: Lab, helped: Experiment) -> int:
+    """Find the last step at which the change still helps, by bisection."""
+    steps = [step for step in lab.steps if step >= helped.step] or [helped.step]
+    low, high = 0, len(steps)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            later = await lab.try_one(helped.change, steps[middle])
+        except ConfigError:  # what would be changed has left the window by then
+            high = middle
+            continue
+        low, high = (middle, high) if later.helps else (low, middle)
+    return steps[low]

@@ -1,0 +1,238 @@
+"""Each sentence of an answer, with the records it came from, or the reason why it came from none.
+
+No model is asked: a sentence is supported when its words, names and numbers stand in a few passages of the log. That
+finds what was made up, changed or mixed up. It does not understand: a passage with the same words may say another
+thing, and a sentence in other words than its source is marked although it is true.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from treadle._plugins.evidence.passages import Passage, passages_of
+from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
+from treadle._types.events import Record
+
+METHOD = "words-2"
+"""The name of what is done here; a proof says by which it was made."""
+ENOUGH = 0.6
+"""The share of a sentence's words that must stand in its grounds."""
+NOT_LOOKED_UP = "it was not looked up: the answer and its log are too large"
+_MAX_GROUNDS = 3
+MAX_SENTENCES = 500
+MAX_ANSWER = 500_000
+"""Characters of an answer that are looked at."""
+_MAX_PLACES = 5_000
+"""A word that stands in more passages than these finds the first of them."""
+_MAX_VOTES = 4_000_000
+"""For all sentences of an answer: it bounds the time, and is the same on every machine."""
+_MAX_OPERANDS = 12
+
+
+class Ground(Struct, frozen=True, omit_defaults=True):
+    run: str
+    seq: int
+    quote: str
+    """The passage, as it stands in the record."""
+
+
+class NumberLink(Struct, frozen=True, omit_defaults=True):
+    text: str
+    run: str = ""
+    seq: int = -1
+    """The record that has the number; -1 for none."""
+    worked_out: str = ""
+    """How it follows from two numbers in the records: `17 * 23`."""
+
+
+class Claim(Struct, frozen=True, omit_defaults=True):
+    """A sentence of the answer."""
+
+    start: int
+    end: int
+    text: str
+    status: Literal["supported", "unsupported", "empty"]
+    """`empty`: it claims nothing that could be looked up."""
+    why: str = ""
+    """Why it is unsupported."""
+    grounds: tuple[Ground, ...] = ()
+    numbers: tuple[NumberLink, ...] = ()
+
+
+def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
+    """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
+    index = _Index(passages_of(logs))
+    return tuple(index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+
+
+def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
+    """Why a sentence does not rest on these texts alone, each with its title; empty if it does. A number must stand
+    there: what is worked out from others is not what a source says."""
+    passages = [
+        Passage("", number, piece.text, _titled(title, piece.text))
+        for number, (title, text) in enumerate(texts)
+        for piece in sentences(text)[:MAX_SENTENCES]
+    ]
+    if not passages:
+        return "there is nothing to rest on"
+    index = _Index(passages, derives=False)
+    for title, _ in texts:
+        if words_of(title).negated:  # "Never Say So is a song" denies nothing either
+            plain = without_denial(title)
+            sentence = re.sub(re.escape(title), lambda _, plain=plain: plain, sentence, flags=re.IGNORECASE)
+    claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
+    return next((claim.why for claim in claims if claim.status == "unsupported"), "")
+
+
+def _titled(title: str, text: str) -> Words:
+    """A passage says what it says of what its title names; a title denies nothing."""
+    return msgspec.structs.replace(words_of(f"x {title} {text}"), negated=words_of(text).negated)
+
+
+class _Index:
+    def __init__(self, passages: Sequence[Passage], *, derives: bool = True) -> None:
+        self.passages = passages
+        self._derives = derives
+        self._by_word: dict[str, list[int]] = {}
+        self._by_number: dict[Decimal, list[int]] = {}
+        self._by_citation: dict[str, set[int]] = {}
+        self._names: set[str] = set()
+        self._votes = _MAX_VOTES
+        self._values_of: dict[int, frozenset[Decimal]] = {}
+        for position, passage in enumerate(passages):
+            if passage.cited_as:
+                self._by_citation.setdefault(passage.cited_as, set()).add(position)
+            for word in passage.words.content:
+                self._by_word.setdefault(word, []).append(position)
+            for _, value in passage.words.numbers:
+                self._by_number.setdefault(value, []).append(position)
+            self._names.update(name.casefold() for name in passage.words.names)
+        asked = [passage.words.content for passage in passages if passage.said]
+        self._asked: frozenset[str] = frozenset().union(*asked) if asked else frozenset()
+
+    def claim(self, sentence: Sentence) -> Claim:
+        words = words_of(sentence.text)
+        if sentence.text.rstrip("\"')*_ ").endswith("?") or not (words.content or words.numbers):
+            return _claim(sentence, "empty")
+        if self._votes <= 0:
+            return _claim(sentence, "unsupported", NOT_LOOKED_UP)
+        if sentence.cited:
+            among = {position for name in sentence.cited for position in self._by_citation.get(name, ())}
+            if not among:
+                return _claim(sentence, "unsupported", "it cites a passage that no record has")
+            claim = self._judged(sentence, words, among)
+            if claim.status == "unsupported":
+                return _claim(sentence, "unsupported", f"by the passage it cites: {claim.why}", claim)
+            return claim
+        return self._judged(sentence, words, None)
+
+    def _judged(self, sentence: Sentence, words: Words, among: set[int] | None) -> Claim:
+        grounds, covered = self._grounds(words, among)
+        numbers = tuple(self._link(text, value, words, grounds) for text, value in words.numbers)
+        quotes = tuple(Ground(p.run, p.seq, p.text) for p in (self.passages[i] for i in grounds))
+        claim = Claim(sentence.start, sentence.end, sentence.text, "supported", "", quotes, numbers)
+        loose = [n.text for n in numbers if n.seq < 0 and not n.worked_out and n.text[0].isdigit()]
+        unknown = [name for name in words.names if not self._knows(name)]
+        missing = sorted(words.content - covered)
+        if loose:
+            return _claim(sentence, "unsupported", f"{loose[0]} is in no record that speaks of this", claim)
+        if unknown:
+            return _claim(sentence, "unsupported", f"{unknown[0]} is in no record", claim)
+        if words.content and len(missing) > (1 - ENOUGH) * len(words.content):
+            return _claim(sentence, "unsupported", f"no record has the words: {', '.join(missing[:5])}", claim)
+        told = [self.passages[i] for i in grounds if not self.passages[i].said]
+        if told and words.negated != any(passage.words.negated for passage in told):
+            said = "says no where its grounds do not" if words.negated else "does not say no where its grounds do"
+            return _claim(sentence, "unsupported", f"it {said}", claim)
+        return claim
+
+    def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
+        """A few passages that together have most of the words; what tools said comes before what the user said."""
+        votes: dict[int, float] = {}
+        for word in words.content:
+            places = self._places(self._by_word.get(word, ()), among)
+            for position in places:
+                votes[position] = votes.get(position, 0.0) + 1 / (1 + len(places)) + 1
+        for _, value in words.numbers:
+            for position in self._places(self._by_number.get(value, ()), among):
+                votes[position] = votes.get(position, 0.0) + 2
+        best = heapq.nsmallest(
+            200, votes, key=lambda position: (self.passages[position].said, -votes[position], position)
+        )
+        chosen: list[int] = []
+        covered: frozenset[str] = self._asked & words.content
+        wanted = {value for _, value in words.numbers}
+        for _ in range(_MAX_GROUNDS):
+            gains = [(self._gain(position, words, covered, wanted), -rank) for rank, position in enumerate(best)]
+            gain, rank = max(gains, default=((0, 0), 0))
+            if not gain[0]:
+                break
+            chosen.append(best[-rank])
+            found = self.passages[best[-rank]].words
+            covered |= found.content & words.content
+            wanted -= self._values(best[-rank])
+        if not chosen and covered:  # every word of it is in the question: one record that speaks of it is enough
+            chosen = best[:1]
+        if wanted and chosen:  # it may be worked out from what stands beside words that the user said, too
+            for position in best:
+                own = frozenset[str]().union(*(self.passages[i].words.content for i in chosen))
+                if len(chosen) < _MAX_GROUNDS and (self.passages[position].words.content - own) & words.content:
+                    chosen.append(position)
+        return chosen, covered
+
+    def _places(self, found: Sequence[int], among: set[int] | None) -> Sequence[int]:
+        """The passages that a word or a number speaks for; of very many the first."""
+        self._votes -= 1 + (min(len(found), _MAX_PLACES) if among is None else len(found))
+        return (found if among is None else [position for position in found if position in among])[:_MAX_PLACES]
+
+    def _gain(self, position: int, words: Words, covered: frozenset[str], wanted: set[Decimal]) -> tuple[int, int]:
+        found = self.passages[position].words
+        new = len((found.content & words.content) - covered)
+        numbers = len(wanted & self._values(position))
+        return numbers + new, len(found.content & words.content)
+
+    def _values(self, position: int) -> frozenset[Decimal]:
+        if position not in self._values_of:
+            self._values_of[position] = frozenset(value for _, value in self.passages[position].words.numbers)
+        return self._values_of[position]
+
+    def _link(self, text: str, value: Decimal, words: Words, grounds: Sequence[int]) -> NumberLink:
+        """The record a number came from: in a passage that shares a word with the sentence, or has no other words."""
+        everywhere = self._by_number.get(value, ())[:_MAX_PLACES]
+        self._votes -= len(everywhere)
+        near = [position for position in grounds if value in self._values(position)]
+        for position in (*near, *everywhere):
+            passage = self.passages[position]
+            if not passage.words.content or passage.words.content & words.content:
+                return NumberLink(text, passage.run, passage.seq)
+        operands = list(dict.fromkeys(v for i in sorted(grounds) for _, v in self.passages[i].words.numbers))
+        if (
+            self._derives
+            and 2 <= len(operands) <= _MAX_OPERANDS
+            and (steps := derived_from(value, operands)) is not None
+        ):
+            one, sign, other = steps
+            return NumberLink(text, worked_out=f"{one} {sign} {other}")
+        return NumberLink(text)
+
+    def _knows(self, name: str) -> bool:
+        low = name.casefold()
+        if low in self._names:
+            return True
+        parts = words_of(f"x {low}").content
+        return bool(parts) and all(part in self._by_word for part in parts)
+
+
+def _claim(
+    sentence: Sentence, status: Literal["unsupported", "empty"], why: str = "", found: Claim | None = None
+) -> Claim:
+    grounds = found.grounds if found is not None else ()
+    numbers = found.numbers if found is not None else ()
+    return Claim(sentence.start, sentence.end, sentence.text, status, why, grounds, numbers)

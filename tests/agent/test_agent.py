@@ -1,0 +1,412 @@
+"""The agent: what it refuses, and every way to start, watch, resume and stop its runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from kit import add, call, echo, go
+from treadle import (
+    Agent,
+    AnswerSettings,
+    Budget,
+    DagAgent,
+    Plugin,
+    RunLimits,
+    RunResult,
+    ScriptedModel,
+    Toolkit,
+    tool,
+)
+from treadle._agent import presets
+from treadle._engine.settings import Settings
+from treadle._journal.memory import MemoryJournal
+from treadle._types import events as ev
+from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, UnknownModelError
+from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
+from treadle._types.profile import Profile
+from treadle._types.request import Reply, TextDelta
+from virtual_time import go_virtual
+
+
+@tool(timeout=None)
+async def hang() -> str:
+    """Hang."""
+    await asyncio.Event().wait()
+    return ""
+
+
+def answering(*script: Any, **options: Any) -> Agent:
+    return Agent(ScriptedModel(script or ["42"]), [add], **options)
+
+
+# ---- what it is made of
+
+
+@pytest.mark.parametrize("tools", [[], (), iter([])], ids=["list", "tuple", "iterator"])
+def test_an_agent_without_tools_has_to_say_so(tools: Any):
+    with pytest.raises(ConfigError, match="tools=None"):
+        Agent(ScriptedModel([]), tools)
+    with pytest.raises(ConfigError, match="tools=None"):
+        Agent(ScriptedModel([]))
+    assert len(Agent(ScriptedModel([]), None).toolkit) == 0
+    assert len(Agent(ScriptedModel([]), Toolkit([])).toolkit) == 0
+
+
+def test_a_plug_in_that_brings_tools_is_enough():
+    class Bringer(Plugin):
+        brings_tools = True
+
+    assert len(Agent(ScriptedModel([]), plugins=[Bringer()]).toolkit) == 0
+
+
+@pytest.mark.parametrize("wrong", [42, object(), "gpt-5", "nobody:gpt-5"])
+def test_what_is_no_model_is_refused(wrong: Any):
+    with pytest.raises((UnknownModelError, ConfigError)):
+        Agent(wrong, [add])
+
+
+def test_a_preset_that_needs_native_calls_is_refused_a_model_without_them_unless_the_user_says_native_himself():
+    unable = {"tool_call": False}
+    with pytest.raises(TypeError, match="dialect='native' to try it all the same"):
+        Agent(ScriptedModel([], abilities=unable), [add], preset="strict")
+    model = ScriptedModel([call("add", a=2, b=3), "5"], abilities=unable)
+    result = go(Agent(model, [add], dialect="native").run("2 + 3?"))
+    assert (result.answer, result.tools_used) == ("5", ["add"])
+    assert [tool.name for tool in model.requests[0].tools] == ["add"]
+
+
+def test_an_output_type_that_cannot_be_described_is_refused_at_once():
+    with pytest.raises(Exception, match=r".+"):
+        Agent(ScriptedModel([]), [add], output_type=threading.Lock)
+
+
+def test_settings_of_the_preset_can_be_changed_for_the_agent_and_for_a_run():
+    agent = answering("1", "2", preset="strict", temperature=0.9)
+    assert (agent.settings.max_iterations, agent.settings.temperature) == (8, 0.9)
+    go(agent.run("q", temperature=0.1, max_tokens=7))
+    request = agent.model.requests[0]  # type: ignore[attr-defined]
+    assert (request.temperature, request.max_tokens) == (0.1, 7)
+    with pytest.raises(ConfigError, match="unknown setting 'temprature'"):
+        go(agent.run("q", temprature=1))
+    own = presets.Preset("own", Settings(max_iterations=3))
+    assert answering(preset=own).settings.max_iterations == 3
+
+
+def test_the_system_prompt_is_the_agents_then_the_historys_then_the_instructions():
+    agent = answering(system="You are kind.", instructions="Be brief.", output_type=None)
+    history = [SystemMessage("From before."), SystemMessage("the run's own", rendered=True), UserMessage("hi")]
+    go(agent.run("q", history=history))
+    (request,) = agent.model.requests  # type: ignore[attr-defined]
+    assert request.messages[0] == SystemMessage("You are kind.\n\nFrom before.\n\nBe brief.")
+
+
+def test_a_budget_needs_a_worst_case():
+    for profile, expected in ((Profile(tool_call=True, max_output=99), 99), (Profile(tool_call=True), 4096)):
+        model = ScriptedModel(["42"], profile=profile)
+        go(Agent(model, [add], budget=Budget(tokens=100_000)).run("q"))
+        assert model.requests[0].max_tokens == expected
+
+
+def test_secrets_reach_neither_the_log_nor_the_model():
+    async def main() -> None:
+        agent = answering(call("add", a=1, b=2), "it is hunter2hunter2", secrets=["hunter2hunter2"])
+        run = agent.start("my password is hunter2hunter2")
+        result = await run
+        assert "hunter2" not in repr((run.records, result.answer, agent.model.requests))  # type: ignore[attr-defined]
+
+    go(main())
+
+
+# ---- starting
+
+
+@pytest.mark.parametrize("question", ["", None, 42, []])
+def test_what_is_no_question_is_refused_before_anything_happens(question: Any):
+    agent = answering()
+    with pytest.raises(ConfigError):
+        go(agent.run(question))
+    assert agent.model.requests == []  # type: ignore[attr-defined]
+
+
+def test_a_prepared_run_has_an_id_and_has_not_begun():
+    async def main() -> None:
+        agent = answering()
+        run = agent.prepare("q")
+        assert len(run.id) == 32
+        assert not run.begun
+        assert (await agent.launch(run)).answer == "42"
+
+    go(main())
+
+
+def test_what_was_said_before_is_history_to_the_run():
+    agent = answering()
+    go(agent.run("and now?", history=[{"role": "user", "content": "hi"}, AssistantMessage("hello")]))
+    (request,) = agent.model.requests  # type: ignore[attr-defined]
+    assert [getattr(m, "content", getattr(m, "text", "")) for m in request.messages] == ["hi", "hello", "and now?"]
+
+
+def test_it_works_from_a_script_and_from_inside_a_running_loop():
+    assert answering().run_sync("q").answer == "42"
+
+    async def inside() -> RunResult:
+        return answering().run_sync("q")
+
+    assert go(inside()).answer == "42"
+
+
+def test_events_as_they_happen():
+    async def main() -> None:
+        events = [event async for event in answering(call("add", a=1, b=2), "3").stream("q")]
+        assert isinstance(events[0], ev.RunStarted)
+        assert isinstance(events[-1], ev.RunFinished)
+        records = [record async for record in answering().stream_records("q", run_id="r")]
+        assert {record.run for record in records} == {"r"}
+
+    go(main())
+
+
+def test_an_error_that_is_to_be_raised_is_raised_to_who_listens():
+    async def main() -> None:
+        last: Any = None
+        with pytest.raises(ModelError, match="broken"):
+            async for event in answering(ModelError("broken"), raise_errors=True).stream("q"):
+                last = event
+        assert isinstance(last, ev.RunFinished)
+
+    go(main())
+
+
+async def ended(agent: Agent) -> str:
+    """How the run `r` ended, which must have happened by now."""
+    assert agent.journal is not None
+    last = (await agent.journal.load("r"))[-1].event
+    assert isinstance(last, ev.RunFinished)
+    return last.stop_reason
+
+
+@pytest.mark.parametrize("way", ["stream", "stream_records"])
+def test_when_the_stream_is_closed_the_run_has_been_cancelled(way: str):
+    async def main() -> None:
+        agent = Agent(ScriptedModel([call("hang")]), [hang], journal=MemoryJournal())
+        stream = getattr(agent, way)("q", run_id="r")
+        async for item in stream:
+            if isinstance(getattr(item, "event", item), ev.ToolStarted):
+                break
+        await stream.aclose()
+        assert await ended(agent) == "cancelled"
+
+    go(main())
+
+
+@pytest.mark.parametrize("way", ["stream", "stream_records", "deltas"])
+def test_who_is_cancelled_while_listening_cancels_the_run(way: str):
+    async def main() -> None:
+        agent = Agent(ScriptedModel([call("hang")]), [hang], journal=MemoryJournal())
+
+        async def listen() -> None:
+            async for _ in getattr(agent, way)("q", run_id="r"):
+                pass
+
+        listening = asyncio.ensure_future(listen())
+        await asyncio.sleep(1)
+        listening.cancel()
+        await asyncio.wait([listening])
+        assert await ended(agent) == "cancelled"
+
+    go_virtual(main())
+
+
+def test_the_answer_in_pieces_with_what_it_has_cost_so_far():
+    async def main() -> None:
+        pairs = [pair async for pair in answering(call("add", a=1, b=2), "three").deltas("q")]
+        assert "".join(text for text, _ in pairs) == "three"
+        counts = [tokens for _, tokens in pairs]
+        assert counts == sorted(counts)
+        assert counts[-1] > 0
+
+    go(main())
+
+
+def test_plain_text_with_and_without_markers():
+    def text(**options: Any) -> str:
+        return "".join(answering("42", preset="default", markers=True).text("q", **options))
+
+    assert text() == "<__final_answer__>42</__final_answer__>"
+    assert text(skip_special_tokens=True) == text(markers=False) == "42"
+    assert text(skip_special_tokens=False, markers=False) == "<__final_answer__>42</__final_answer__>"
+
+
+def test_a_generator_of_text_returns_the_answer_and_raises_what_went_wrong():
+    stream = answering(call("add", a=1, b=2), "3").text("q")
+    pieces: list[str] = []
+    with pytest.raises(StopIteration) as ended:
+        while True:
+            pieces.append(next(stream))
+    assert ended.value.value == "3"
+    assert '[add] {"a":1,"b":2}' in "".join(pieces)
+    with pytest.raises(ConfigError, match="the prompt is empty"):
+        list(answering().text(""))
+
+
+# ---- resuming
+
+
+def test_a_finished_run_gives_its_result_again():
+    async def main() -> None:
+        journal = MemoryJournal()
+        first = await answering(journal=journal).run("q", run_id="r")
+        again = await answering(ModelError("must not be asked"), journal=journal).resume("r")
+        assert (again.answer, again.run_id) == (first.answer, "r")
+
+    go(main())
+
+
+def test_a_run_nobody_knows_is_named():
+    async def main() -> None:
+        with pytest.raises(RunNotFoundError, match="'nowhere'"):
+            await answering().resume("nowhere")
+        with pytest.raises(RunNotFoundError, match="nowhere"):
+            await answering(journal=MemoryJournal()).resume("nowhere")
+
+    go(main())
+
+
+def test_a_paused_run_is_kept_without_a_journal_until_it_has_ended():
+    async def main() -> None:
+        agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
+        paused = await agent.run("q", run_id="r")
+        assert paused.stop_reason == "paused"
+        result = await agent.resume("r", approve={"call_1_0": True})
+        assert result.answer == "3"
+        with pytest.raises(RunNotFoundError):
+            await agent.resume("r")
+
+    go(main())
+
+
+def test_a_run_itself_can_be_resumed_with_the_decisions_given_to_it():
+    async def main() -> None:
+        agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
+        run = agent.start("q")
+        await run
+        waiting = run.state.paused
+        assert waiting is not None
+        run.approve(waiting.calls[0].id, False, by="ann", note="not now")
+        result = await agent.resume(run)
+        assert "not now" in result.steps[0].observation
+
+    go(main())
+
+
+def test_settings_of_the_log_count_and_can_be_overridden():
+    async def main() -> None:
+        journal = MemoryJournal()
+        await answering(ModelError("x"), journal=journal).run("q", run_id="r", temperature=0.7)
+        other = answering(journal=journal)
+        assert (await other.load("r")).settings.temperature == 0.7
+        assert (await other.load("r", temperature=0.2)).settings.temperature == 0.2
+
+    go(main())
+
+
+def test_it_resumes_for_scripts_too():
+    journal = MemoryJournal()
+    answering(journal=journal).run_sync("q", run_id="r")
+    assert answering(journal=journal).resume_sync("r").answer == "42"
+
+
+# ---- while runs work
+
+
+def test_stopping_an_agent_stops_all_of_its_runs():
+    async def main() -> None:
+        agent = Agent(ScriptedModel([call("hang")], repeat_last=True), [hang])
+        runs = [agent.start("q") for _ in range(3)]
+        await asyncio.sleep(1)
+        agent.stop()
+        assert [(await run).stop_reason for run in runs] == ["cancelled"] * 3
+        agent.stop()
+
+    go_virtual(main())
+
+
+def test_tools_can_be_swapped_for_runs_under_way_and_to_come():
+    async def main() -> None:
+        agent: Any = None
+
+        def swap(request: Any) -> Any:
+            agent.update_toolkit([echo])
+            return call("add", a=1, b=2)
+
+        agent = answering(swap, "done", "again")
+        await agent.run("q")
+        await agent.run("q")
+        assert [[t.name for t in request.tools] for request in agent.model.requests] == [["add"], ["echo"], ["echo"]]
+
+    go(main())
+
+
+# ---- an answer afterwards
+
+
+async def pieces(agent: Agent, result: RunResult) -> list[str]:
+    return [piece async for piece in agent.stream_answer(result)]
+
+
+class Parts(ScriptedModel):
+    """Streams these parts; an exception among them is raised."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__([])
+        self.parts = parts
+
+    async def stream(self, request: Any) -> Any:
+        self.requests.append(request)
+        for part in self.parts:
+            if isinstance(part, BaseException):
+                raise part
+            yield part
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        ((TextDelta("It is"), TextDelta(""), TextDelta(" 3."), Reply("It is 3.")), ["It is", " 3."]),
+        ((Reply("It is 3."),), ["It is 3."]),
+        ((ModelError("busy"),), ["3"]),
+        ((Reply(""),), ["3"]),
+    ],
+    ids=["streamed", "whole", "failed", "empty"],
+)
+def test_an_answer_can_be_written_from_a_finished_run(parts: Any, shown: list[str]):
+    result = go(answering(call("add", a=1, b=2), "3").run("what is 1 + 2?"))
+    model = Parts(*parts)
+    assert go(pieces(Agent(model, [add]), result)) == shown
+    assert "what is 1 + 2?" in str(model.requests[0].messages[-1])
+
+
+def test_an_answer_that_breaks_off_is_an_error_not_a_splice():
+    result = go(answering().run("q"))
+    with pytest.raises(ModelError):
+        go(pieces(Agent(Parts(TextDelta("half"), ModelError("gone")), [add]), result))
+
+
+def test_an_agent_of_any_kind_can_be_a_tool():
+    assert answering(name="adder").as_tool().name == "adder"
+    assert DagAgent(ScriptedModel([]), [add], name="planner").as_tool().name == "planner"
+
+
+def test_an_agent_takes_rare_keywords_groups_and_flat_settings_together():
+    agent = Agent(
+        ScriptedModel(["x"]), None, name="Ada", deps=None, limits=RunLimits(max_iterations=3), on_limit="raise"
+    )
+    assert (agent.name, agent.deps) == ("Ada", None)
+    assert agent.chosen == {"on_limit": "raise", "max_iterations": 3}
+    prepared = agent.prepare("q", limits=RunLimits(max_iterations=2))
+    assert (prepared.context.settings.max_iterations, prepared.context.settings.on_limit) == (2, "raise")
+    assert [*agent.text("q", answering=AnswerSettings(markers=True))][-1].strip().endswith(">")

@@ -1,0 +1,104 @@
+"""Which sentences of an answer have grounds. The planted ones have none, and are found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from plugins.evidence.test_passages import log
+from treadle._plugins.evidence.support import Claim, claims_of
+from treadle._plugins.evidence.words import MAX_SENTENCE
+from treadle._types.events import RunStarted, ToolDone
+
+NOTES = (
+    "The lighthouse of Lindesnes was built in 1655. It stands at the southern tip of Norway and is 16 metres high. "
+    "Its light can be seen from 18 nautical miles away. The keeper did not live there in winter.\n"
+    "May: 12 days of rain\nJune: 3 days of rain\n"
+)
+LOGS = log(RunStarted("Tell me about the lighthouse of Lindesnes and its rain."), ToolDone("c", "notes", 1, NOTES))
+TRUE = [
+    "Lindesnes lighthouse was built in 1655.",
+    "The lighthouse, at Norway's southern tip, is 16 metres high.",
+    "Its light is seen from 18 nautical miles.",
+    "The keeper did not live there in winter.",
+    "In May there were 12 days of rain.",
+    "In May it rained on twelve days.",
+    "May and June together had 15 days of rain.",
+    "You asked about the lighthouse of Lindesnes.",
+]
+PLANTED = [
+    ("Lindesnes lighthouse was built in 1665.", "1665"),
+    ("The lighthouse of Lindesnes was painted red by the architect Olav Hansen.", "Olav"),
+    ("It stands at the southern tip of Denmark.", "Denmark"),
+    ("The keeper lived there in winter.", "does not say no"),
+    ("The light can not be seen from 18 nautical miles away.", "says no"),
+    ("In May there were 3 days of rain.", "3"),
+    ("Visitors enjoy excellent coffee beside a warm fireplace.", "no record has the words"),
+    ("May and June together had 17 days of rain.", "17"),
+]
+
+
+def judged(answer: str) -> Claim:
+    (claim,) = claims_of(answer, LOGS)
+    return claim
+
+
+@pytest.mark.parametrize("answer", TRUE)
+def test_what_the_records_say_is_supported(answer: str):
+    claim = judged(answer)
+    assert (claim.status, claim.why) == ("supported", "")
+    assert all(ground.seq in (0, 1) for ground in claim.grounds)
+    assert claim.grounds
+
+
+@pytest.mark.parametrize(("answer", "why"), [pair for pair in PLANTED if pair[1] != "3"])
+def test_what_was_made_up_is_found(answer: str, why: str):
+    claim = judged(answer)
+    assert claim.status == "unsupported"
+    assert why in claim.why
+
+
+def test_numbers_have_their_records_or_how_they_follow():
+    (claim,) = claims_of("May and June together had 15 days of rain.", LOGS)
+    assert claim.numbers[0].worked_out == "12 + 3"
+    (claim,) = claims_of("Built in 1655.", LOGS)
+    assert (claim.numbers[0].run, claim.numbers[0].seq) == ("r", 1)
+
+
+def test_what_claims_nothing_is_empty():
+    assert [claim.status for claim in claims_of("Shall I go on? So it is.", LOGS)] == ["empty", "empty"]
+
+
+def test_a_citation_must_say_it_itself():
+    first = {"id": 1, "document": "a", "text": "Roses bloom in May."}
+    second = {"id": 2, "document": "b", "text": "It snowed."}
+    logs = log(RunStarted("q"), ToolDone("c", "retrieval", 1, json.dumps({"chunks": [first, second]})))
+    good, wrong, none = claims_of("Roses bloom in May [ID:1]. Roses bloom in May [ID:2]. Snow [ID:9].", logs)
+    assert good.status == "supported"
+    assert wrong.why.startswith("by the passage it cites")
+    assert none.why == "it cites a passage that no record has"
+
+
+def test_the_measure_over_all_of_them():
+    """The same as one figure: how many planted sentences are found, and how many true ones are marked wrongly."""
+    found = [judged(answer).status == "unsupported" for answer, _ in PLANTED]
+    wrongly = [judged(answer).status == "unsupported" for answer in TRUE]
+    assert sum(found) >= len(PLANTED) - 1
+    assert sum(wrongly) == 0
+
+
+def test_what_has_no_end_is_cut_and_a_huge_log_is_bounded(monkeypatch: pytest.MonkeyPatch):
+    logs = log(
+        RunStarted("?"), ToolDone("c", "notes", 1, "red fox " * 40_000), ToolDone("d", "notes", 1, "Blue whale.")
+    )
+    (fox, whale) = claims_of("The red fox. The blue whale.", logs)
+    assert fox.status == whale.status == "supported"
+    assert all(len(ground.quote) <= MAX_SENTENCE for ground in fox.grounds)
+    assert len(claims_of("x" * 5_000, logs)) == 3
+    monkeypatch.setattr("treadle._plugins.evidence.support._MAX_VOTES", 1)
+    first, second = claims_of("The red fox. The blue whale.", logs)
+    assert first.status == "supported"
+    assert "not looked up" in second.why
+    monkeypatch.setattr("treadle._plugins.evidence.passages.MAX_CHARACTERS", 100)
+    assert claims_of("The blue whale.", logs)[0].status == "unsupported"
