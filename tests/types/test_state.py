@@ -114,13 +114,13 @@ def test_results_are_shown_when_all_calls_have_ended_in_the_order_of_the_calls()
     state = state_of(*first)
     assert [call.call for call in state.calls.pending()] == [ADD]
     assert len(window(state)) == 2
-    assert not state.calls.round_due
+    assert not state.turn.round_due
     state = state_of(*first, done(ADD, "3"))
     assert window(state)[2:] == [ToolMessage("c1", "add", "3"), ToolMessage("c2", "echo", "x")]
     assert [step.tool for step in state.steps] == ["add", "echo"]
     assert state.calls.open == {}
-    assert state.calls.round_due
-    assert not state_of(*first, done(ADD, "3"), ev.ThinkStarted("loop", 2)).calls.round_due
+    assert state.turn.round_due
+    assert not state_of(*first, done(ADD, "3"), ev.ThinkStarted("loop", 2)).turn.round_due
 
 
 def test_a_started_call_knows_what_may_be_done_about_it_after_a_crash():

@@ -56,7 +56,7 @@ def test_a_message_that_arrives_while_calls_are_open_follows_their_results():
     assert [entry.component for entry in fold(log(*events[:2])).conversation.window] == ["question", "loop"]
     state = fold(log(*events))
     assert [entry.component for entry in state.conversation.window] == ["question", "loop", "tool:add", "note"]
-    assert (state.calls.open, len(state.steps), state.calls.round_due) == ({}, 1, True)
+    assert (state.calls.open, len(state.steps), state.turn.round_due) == ({}, 1, True)
 
 
 def test_an_interrupt_at_an_answer_adds_an_iteration():

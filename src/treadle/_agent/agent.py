@@ -78,8 +78,14 @@ class AgentDetails(Struct, frozen=True, kw_only=True):
     logger: logging.Logger | None = None
 
 
+_NO_DETAILS = AgentDetails()
+_NO_GROUPS = (None,) * len(GROUPS)
+
+
 def _split_details(options: dict[str, Any]) -> tuple[AgentDetails, dict[str, Any]]:
     """Separate the details of an agent from its settings."""
+    if not options:  # as often: an agent may be made for every request
+        return _NO_DETAILS, {}
     names = AgentDetails.__struct_fields__
     details = {name: value for name, value in options.items() if name in names}
     return AgentDetails(**details), {name: value for name, value in options.items() if name not in names}
@@ -159,7 +165,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         refuse_names_given_twice(self.toolkit, plugins)
         self.preset = presets.get(preset)
         # What was chosen beside the preset stays when that is another one.
-        self.chosen = flat_settings({**flat, **dict(zip(GROUPS, groups, strict=True))}) if any(groups) else flat
+        self.chosen = (
+            flat_settings({**flat, **dict(zip(GROUPS, groups, strict=True))}) if groups != _NO_GROUPS else flat
+        )
         self.settings = presets.settings_for(self.preset, self.chosen, self.model)
         checks.check_dialect(self.settings.dialect)
         checks.warn_about_names(self.settings.ask, self.toolkit, bool(plugins))

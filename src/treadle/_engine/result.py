@@ -167,7 +167,7 @@ def metadata_of(state: RunState) -> dict[str, Any]:
     counters = state.spending.counters
     usage = state.usage
     return {
-        "rounds": state.iteration,
+        "rounds": state.turn.iteration,
         "tool_calls_made": counters.tool_calls,
         "failed_calls": counters.failed_calls,
         "truncated_responses": counters.truncated_responses,
@@ -225,7 +225,7 @@ def result_of(
         task_successful=finished.task_successful if finished else state.answer.task_successful,
         messages=messages,
         steps=[with_exception(step, exceptions) for step in state.steps] if exceptions else list(state.steps),
-        iterations=state.iteration,
+        iterations=state.turn.iteration,
         usage=state.usage,
         metadata=metadata_of(state),
         tools_used=tools_used,

@@ -330,13 +330,15 @@ GROUPS: dict[str, type[SettingGroup]] = {
 def flat_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings in `options` by their flat names: those inside groups, and those that were passed by themselves."""
     flat = {name: value for name, value in options.items() if name not in GROUPS}
-    for keyword in GROUPS.keys() & options.keys():
-        group = options[keyword]
+    if len(flat) == len(options):
+        return flat
+    for keyword, kind in GROUPS.items():
+        group = options.get(keyword)
         if group is None:
             continue
-        if not isinstance(group, GROUPS[keyword]):
+        if not isinstance(group, kind):
             hint = "; for the objects that your tools use, write deps=..." if keyword == "context" else ""
-            raise ConfigError(f"{keyword} takes {GROUPS[keyword].__name__}(...), not {type(group).__name__}{hint}")
+            raise ConfigError(f"{keyword} takes {kind.__name__}(...), not {type(group).__name__}{hint}")
         for name, value in group.changes().items():
             if name in flat:
                 raise ConfigError(f"{name} was set twice: by itself, and in {keyword}=")

@@ -53,6 +53,8 @@ class RunState:
         self.constraints = Constraints()
         self.conversation = ConversationState(self.provenance)
         self.calls = Calls(self.conversation, self.spending, self.turn, self.answer)
+        self.steps: list[Step] = self.calls.steps
+        """The finished tool calls, in order: read more often than anything else, so it is an attribute here, too."""
 
     # ---- questions about the state
 
@@ -64,11 +66,6 @@ class RunState:
     def iteration(self) -> int:
         """How often the model has been asked what to do."""
         return self.turn.iteration
-
-    @property
-    def steps(self) -> list[Step]:
-        """The finished tool calls, in order."""
-        return self.calls.steps
 
     @property
     def usage(self) -> Usage:

@@ -36,14 +36,13 @@ class Spending:
         if event.finish == "length":
             self.counters.truncated_responses += 1
 
-    def count_call(self, event: ev.ToolDone) -> None:
-        """Count a finished call, of the model or of code that it wrote."""
+    def count_call(self, event: ev.ToolDone, *, inside: bool = False) -> None:
+        """Count a finished call. What one inside another has cost is in the cost of that other one."""
         self.counters.tool_calls += 1
         self.counters.failed_calls += bool(event.error)
         self.counters.truncated_observations += event.full is not None
-
-    def pay_call(self, event: ev.ToolDone) -> None:
-        """Add what a finished call of the model has cost."""
+        if inside:
+            return
         if event.usage is not NO_USAGE:
             self.usage += event.usage
         if event.executed:
@@ -123,6 +122,8 @@ class Turn:
         self.extra_iterations = 0
         self.thinking = ""
         """The component whose conversation call has started and not ended."""
+        self.round_due = False
+        """Results are in the conversation and the model has not been asked about them yet."""
         self.thought = ""
         self.problem = ""
         """Why the last reply could not be read; empty when it could, or when something was said about it."""
@@ -135,6 +136,7 @@ class Turn:
     def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
         if event.component in CONVERSATION:
             self.thinking = event.component
+            self.round_due = False
             self.replies.clear()
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
@@ -225,7 +227,8 @@ class ConversationState:
         self.breaks: list[tuple[int, str]] = []
 
     def add(self, message: Message, seq: int, component: str) -> None:
-        self._put(Entry(message, seq, component))
+        self.window.append(Entry(message, seq, component))
+        self.transcript.append(message)
 
     def close_calls(self) -> None:
         """Let the messages follow that waited for the results."""
@@ -295,8 +298,6 @@ class Calls:
         self.open: dict[str, OpenCall] = {}
         self.steps: list[Step] = []
         self.round_failed = False
-        self.round_due = False
-        """Results are in the conversation and the model has not been asked about them yet."""
         self.tool_failures = 0
         self.extras_pending = False
         """A tool has left objects for the next call, and no call has used them yet."""
@@ -309,10 +310,6 @@ class Calls:
     def pending(self) -> list[OpenCall]:
         """The open calls that have no result yet."""
         return [call for call in self.open.values() if call.done is None]
-
-    def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
-        if event.component in CONVERSATION:
-            self.round_due = False
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
         if event.component in CONVERSATION:
@@ -327,12 +324,11 @@ class Calls:
         call = self.open.get(event.call_id)
         if call is None:
             if event.call_id.rpartition(".")[0] in self.open:  # made by code, in a call of its own
-                self._spending.count_call(event)
+                self._spending.count_call(event, inside=True)
             return
         if call.done is not None:
             return
         self._spending.count_call(event)
-        self._spending.pay_call(event)
         call.done, call.seq = event, record.seq
         if event.final and self._answer.final_call is None:
             self._answer.final_call = event
@@ -361,7 +357,7 @@ class Calls:
         self.extras_pending = made or (self.extras_pending and not used)
         self.tool_failures = self.tool_failures + 1 if self.round_failed else 0
         self.open = {}
-        self.round_due = True
+        self._turn.round_due = True
         self._conversation.close_calls()
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:

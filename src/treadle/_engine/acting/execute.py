@@ -216,7 +216,7 @@ async def execute_call(
         await run.life.check()
     if verdict is None:
         verdict = await admit(run, call, tool, extras)
-    iteration = run.state.iteration
+    iteration = run.state.turn.iteration
     if isinstance(verdict, ToolOutcome):
         name, outcome = call.name, verdict
     else:
@@ -336,7 +336,7 @@ def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> Tool
 
 async def close_calls(run: Execution, why: str) -> None:
     """Answer every open call of a run that stops, so that its log stays a whole conversation."""
-    number = run.state.iteration
+    number = run.state.turn.iteration
     unknown = f"The call was under way when the run stopped ({why}); its outcome is unknown."
     for open_call in run.state.calls.pending():
         call = open_call.call

@@ -31,7 +31,7 @@ logger = get_logger()
 
 async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
     """An answer is proposed. Plug-ins may send the loop on; a message that arrived meanwhile does."""
-    may_go_on = run.state.iteration < run.settings.max_iterations + run.state.turn.extra_iterations
+    may_go_on = run.state.turn.iteration < run.settings.max_iterations + run.state.turn.extra_iterations
     for hook in run.hooks.before_finish:
         try:
             verdict = await hook(run.context, answer)
@@ -153,7 +153,7 @@ async def no_answer(run: Execution) -> None:
 async def limit_reached(run: Execution) -> None:
     """The iterations are used up: what happens is a setting."""
     state, settings = run.state, run.settings
-    text = f"no answer after {state.iteration} iterations (max_iterations={settings.max_iterations})"
+    text = f"no answer after {state.turn.iteration} iterations (max_iterations={settings.max_iterations})"
     error = MaxIterationsError(text, cost=state.usage, metadata=metadata_of(state))
     match settings.on_limit:
         case "raise":

@@ -233,7 +233,7 @@ async def _call_start_hooks(run: Execution, *, whole: bool) -> None:
     """`whole`: the run thinks for itself; one that is made of other runs leaves what concerns a loop to them."""
     state, hooks = run.state, run.hooks
     resumed = state.seq > 0
-    if hooks.on_start and not state.loop_started and not state.iteration:
+    if hooks.on_start and not state.loop_started and not state.turn.iteration:
         before = state.seq
         chosen = hooks.on_start if whole else [hook for hook in hooks.on_start if not concerns_loop(hook)]
         await run_hooks(chosen, run.context)

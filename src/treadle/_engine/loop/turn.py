@@ -50,12 +50,12 @@ async def turn(run: Execution) -> None:
     elif state.turn.problem:
         await unreadable(run)
     else:
-        if state.calls.round_due and run.rounds_reviewed != len(state.steps):
+        if state.turn.round_due and run.rounds_reviewed != len(state.steps):
             run.rounds_reviewed = len(state.steps)
             await run_hooks(run.hooks.after_round, run.context)
         if await repair_failed_calls(run):
             return
-        if state.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
+        if state.turn.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
             await limit_reached(run)
         else:
             await think(run)
@@ -71,7 +71,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     run.tools.refuse_taken_names()
     if run.current.dialect.native and state.tools and state.started is not None and not state.started.tools:
         await run.current.meet_tools()
-    iteration = state.iteration + 1 if counted else max(1, state.iteration)
+    iteration = state.turn.iteration + 1 if counted else max(1, state.turn.iteration)
     # Its words may be the answer: whoever watches sees them as they are written.
     stream = run.settings.stream_thoughts or (run.settings.answer == "direct" and run.log.watched)
     rendered = run.current.renderer.render(
@@ -83,7 +83,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     await run.emit(ThinkStarted(component, iteration, rendered.digest, rendered.parts, rendered.system))
     run.recovered.clear()
     try:
-        if run.hooks.beside_first_request and not state.iteration and component == "loop":
+        if run.hooks.beside_first_request and not state.turn.iteration and component == "loop":
             reply, elapsed = await checked_call(run, request, iteration)
         else:
             reply, elapsed = await call_model(run, request, iteration)
@@ -208,7 +208,7 @@ async def unreadable(run: Execution) -> None:
             await no_answer(run)
         return
     counted = policy.counts_as_iteration and not policy.separate_call
-    if counted and state.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
+    if counted and state.turn.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
         await (limit_reached(run) if state.steps or _said(run) else no_answer(run))
         return
     if failures >= 2:

@@ -149,13 +149,13 @@ async def ask(
     )
     seqs = {id(entry.message): entry.seq for entry in state.conversation.window}
     sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
-    await run.emit(ThinkStarted(component, state.iteration, digest, messages=sent, tools=tools, format=format))
-    reply, elapsed = await call_model(run, request, state.iteration)
+    await run.emit(ThinkStarted(component, state.turn.iteration, digest, messages=sent, tools=tools, format=format))
+    reply, elapsed = await call_model(run, request, state.turn.iteration)
     message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)
     await run.emit(
         ThinkDone(
             component,
-            state.iteration,
+            state.turn.iteration,
             message,
             finish=reply.finish,
             usage=reply.usage,
