@@ -31,7 +31,7 @@ def test_a_dump_is_imported_and_reported(
     assert page.read_text().startswith("<!doctype html>")
     (tmp_path / "odd.json").write_text("{}")
     assert main(["runs", "import", str(tmp_path / "odd.json")]) == 2
-    assert "none of" in capsys.readouterr().err
+    assert "cannot be imported" in capsys.readouterr().err
 
 
 def test_a_journal_that_is_not_there_is_no_empty_report(

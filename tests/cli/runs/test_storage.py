@@ -30,7 +30,7 @@ def test_export_and_import(home: Path, inside: Inside):
     assert inside("runs", "show", first, "--json", "--journal", "other.db").out == before
     (home / "broken.jsonl").write_text("{}\n")
     done = inside("runs", "import", "--journal", "other.db", "broken.jsonl")
-    assert (done.code, "none of: an exported run" in done.err) == (2, True)
+    assert (done.code, "expected an exported run" in done.err) == (2, True)
     done = inside("runs", "import", "missing.jsonl")
     assert (done.code, "missing.jsonl" in done.err) == (1, True)
 

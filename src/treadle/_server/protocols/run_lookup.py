@@ -41,6 +41,8 @@ async def begin(call: Call, request: AgentRequest) -> Exchange:
         return await _continued(call, request)
     place = await _place(call, request)
     if not place.found:
+        # Held before the run exists: an equal request at this moment would take it for one that has lost its client.
+        call.context.repeats.hold(place)
         try:
             return await _started(call, request, place)
         except RunBusyError:
@@ -51,6 +53,8 @@ async def begin(call: Call, request: AgentRequest) -> Exchange:
                 await call.context.repeats.forget(place)
             if not begun or not isinstance(error, ApiError):
                 raise
+        finally:
+            call.context.repeats.release(place)
     return await _joined(call, request, msgspec.structs.replace(place, found=True))
 
 
