@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from timeit import timeit
@@ -30,12 +31,15 @@ FLOOR = "import asyncio, msgspec"
 """What no version of the library could do without."""
 
 
+def tool_calls(steps: int) -> list[dict[str, object]]:
+    return [{"name": "calculator", "args": {"expression": f"{n + 1}*7"}, "id": f"call_{n}"} for n in range(steps)]
+
+
 async def in_process(stage: Stage) -> dict[str, float]:
     """Steps a second with a model that answers at once, and the same loop bare: stdlib json, no HTTP."""
-    replies = [{"name": "calculator", "args": {"expression": f"{n + 1}*7"}, "id": f"call_{n}"} for n in range(STEPS)]
 
     async def ours() -> None:
-        result = await Agent(ScriptedModel([*replies, "FINAL"]), [TOOL], system=SYSTEM).run(QUESTION)
+        result = await Agent(ScriptedModel([*tool_calls(STEPS), "FINAL"]), [TOOL], system=SYSTEM).run(QUESTION)
         assert result.answer == "FINAL"
 
     def call(number: int) -> dict[str, object]:
@@ -59,6 +63,35 @@ async def in_process(stage: Stage) -> dict[str, float]:
         "in process, steps per CPU second": runs * STEPS / mine,
         "in process, steps per CPU second of the bare loop": runs * STEPS / theirs,
     }
+
+
+async def calls(stage: Stage) -> dict[str, float]:
+    """Count calls of functions and modules imported: the same on every machine, and beside any load."""
+
+    async def run(steps: int) -> int:
+        agent, before = Agent(ScriptedModel([*tool_calls(steps), "FINAL"]), [TOOL], system=SYSTEM), counter.calls
+        sys.setprofile(counter)
+        await agent.run(QUESTION)
+        sys.setprofile(None)
+        return counter.calls - before
+
+    counter = CallCounter()
+    await run(STEPS)
+    code = "import sys; {}; print(len(sys.modules))"
+    modules = fresh_process("-c", code.format(OURS)) - fresh_process("-c", code.format(FLOOR))
+    return {
+        "calls a step": (await run(3 * STEPS) - await run(STEPS)) / (2 * STEPS),
+        "modules imported besides asyncio and msgspec": modules,
+    }
+
+
+class CallCounter:
+    """Count the calls of functions, of C and of Python, while it is the profile function."""
+
+    calls = 0
+
+    def __call__(self, _frame: object, event: str, _argument: object) -> None:
+        self.calls += event in ("call", "c_call")
 
 
 async def importing(stage: Stage) -> dict[str, float]:
@@ -99,6 +132,7 @@ MEASURES: dict[str, Measure] = {
     "first_token": http.first_token,
     "journal": http.journal,
     "in_process": in_process,
+    "calls": calls,
     "importing": importing,
     "construction": construction,
 }

@@ -1,8 +1,8 @@
 """What Treadle adds to a model's time, as ratios against the bare loop: the short form of benchmarks/overhead.py.
 
-A limit lies about half above the figure measured on a busy machine of two cores, and never more than 1.6 times above
-what the project promises: noise passes, twice the cost does not. A figure over its limit is measured again before the
-test fails. All times are CPU times.
+Counts are the same on every machine, so their limits are tight: what creeps in fails there. A ratio of CPU times lies
+10 to 20 % apart on two processors and more beside other work, so its limit is loose: noise passes, twice the cost does
+not, and a figure over its limit is measured again before the test fails.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "overhead.py"
-# In process and construction differ by processor: code that was below 5.0 and 0.8 on one has 5.3 and 0.84 on another.
 LIMITS = {
+    "calls": {"calls a step": 630, "modules imported besides asyncio and msgspec": 185},
     "ten_steps": {"10 steps, CPU beside bare aiohttp": 2.3},
     "two_hundred_steps": {"200 steps, CPU beside bare aiohttp": 1.3},
     "growth": {"200 steps, last 50 beside first 50, less the bytes sent": 1.5},
     "at_once": {"50 runs at once, CPU beside bare aiohttp": 2.9},
     "memory": {"200 runs at once, memory beside bare aiohttp": 1.65},
     "first_token": {"first token, CPU beside bare aiohttp": 2.8},
-    "in_process": {"in process, CPU beside the bare loop": 6.0},
-    "importing": {"import, CPU beside asyncio and msgspec": 2.3},
-    "construction": {"agent construction, CPU beside one request's JSON": 1.0},
+    "in_process": {"in process, CPU beside the bare loop": 9.0},
+    "importing": {"import, CPU beside asyncio and msgspec": 3.0},
+    "construction": {"agent construction, CPU beside one request's JSON": 1.5},
 }
 ATTEMPTS = 3
 

@@ -84,25 +84,27 @@ def test_five_thousand_messages_are_windowed(reader: Stage, long_talk: Any):
     assert page.locator(".turn").count() < 60
     nodes = page.evaluate("document.querySelectorAll('*').length")
     assert nodes < 6000, nodes
-    # By wheel and by the bar: what is in sight is drawn, and it is what belongs there.
+    # By wheel and by the bar: what is in sight is drawn, and it is what belongs there. What a frame costs is counted in
+    # elements that it made, since its time is the machine's.
     report = page.evaluate(
         """async () => {
             const box = document.querySelector(".talk");
-            const frames = [];
             const frame = () => new Promise((go) => requestAnimationFrame(go));
-            await frame();
+            let made = 0;
+            const watch = new MutationObserver((changes) => {
+                for (const change of changes) made += change.addedNodes.length;
+            });
+            watch.observe(box, { childList: true, subtree: true });
             for (let step = 0; step < 60; step += 1) {
-                const before = performance.now();
                 box.scrollTop -= 400;
                 await frame();
-                frames.push(performance.now() - before);
             }
-            frames.sort((a, b) => a - b);
-            return { median: frames[30], worst: frames[58], turns: document.querySelectorAll(".turn").length };
+            watch.disconnect();
+            return { made: made / 60, turns: document.querySelectorAll(".turn").length };
         }"""
     )
     assert report["turns"] < 60
-    assert report["median"] < 100, report  # 17 ms on a quiet machine; the bound holds beside eight busy processes
+    assert report["made"] < 20, report
     page.evaluate("document.querySelector('.talk').scrollTop = 0")
     stage.see(".answer", has_text="Answer 0 is here")
     assert page.locator(".turn").count() < 60
