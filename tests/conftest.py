@@ -29,9 +29,7 @@ ALLOWED_SKIPS = {
 }
 """The tests that may be skipped where skips are errors, and why; tests/test_skips.py checks that each exists."""
 
-QUARANTINED: dict[str, date] = {
-    "test_a_slot_whose_conversation_has_ended_is_reassigned_first": date(2026, 11, 18),
-}
+QUARANTINED: dict[str, date] = {}
 """Tests that fail sometimes, by name, and since when: their failures do not count for a week, while the defect is
 looked for. After that the whole suite refuses to run until the entry is gone."""
 

@@ -66,7 +66,6 @@ def test_a_slot_whose_conversation_has_ended_is_reassigned_first():
     fits = use(slots, weather, "system A: weather", size=500)
     use(slots, maths, "system B: maths", size=500)
     del weather, maths
-    gc.collect()
     newcomer = Conversation()
     assert use(slots, newcomer, "system A: something else") is fits
 
