@@ -1,7 +1,7 @@
 """Guardrails: the question is checked beside the first request, the answer before it is given."""
 
 from treadle import Agent, ScriptedModel
-from treadle.plugins import Guardrail, on_topic, without
+from treadle.plugins import Guardrail, forbid_patterns, on_topic
 
 
 def model(request):
@@ -16,8 +16,8 @@ agent = Agent(
     ScriptedModel(model),
     tools=None,
     plugins=[
-        Guardrail(on_topic("railways"), name="topic", told="I only know about trains."),
-        Guardrail(without(r"\S+@\S+"), on="output", name="addresses", told="I give no addresses."),
+        Guardrail(on_topic("railways"), name="topic", message="I only know about trains."),
+        Guardrail(forbid_patterns(r"\S+@\S+"), on="output", name="addresses", message="I give no addresses."),
     ],
 )
 for question in ("When does the train leave?", "How do I cook rice?", "Who drives the train?"):

@@ -8,18 +8,22 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy_getattr(module: str, locations: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(
+    module: str, locations: Mapping[str, str], renamed: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """The `__getattr__` of a public module. `locations` maps each public name to the private module that defines it.
 
-    A location that ends in a colon names a module that is itself the public value.
+    A location that ends in a colon names a module that is itself the public value. `renamed` maps names of earlier
+    versions, which still work, to those of today.
     """
 
     def get(name: str) -> Any:
-        location = locations.get(name)
+        public = (renamed or {}).get(name, name)
+        location = locations.get(public)
         if location is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         loaded = import_module(f"treadle.{location.rstrip(':')}")
-        value = loaded if location.endswith(":") else getattr(loaded, name)
+        value = loaded if location.endswith(":") else getattr(loaded, public)
         setattr(sys.modules[module], name, value)
         return value
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
     from treadle._plugins.guards.guardrail import Guardrail as Guardrail
-    from treadle._plugins.guards.guardrail import judged as judged
+    from treadle._plugins.guards.guardrail import forbid_patterns as forbid_patterns
     from treadle._plugins.guards.guardrail import matches as matches
+    from treadle._plugins.guards.guardrail import model_judge as model_judge
     from treadle._plugins.guards.guardrail import on_topic as on_topic
-    from treadle._plugins.guards.guardrail import without as without
     from treadle._plugins.guards.history_trim import HistoryTrim as HistoryTrim
     from treadle._plugins.guards.loop_guard import LoopGuard as LoopGuard
     from treadle._plugins.guards.paging import Paging as Paging
@@ -61,10 +61,10 @@ _LAZY_IMPORTS = {
     "ExampleValueGuard": "_local.guards.example_value_guard",
     "GiveUpGuard": "_local.guards.give_up_guard",
     "Guardrail": "_plugins.guards.guardrail",
-    "judged": "_plugins.guards.guardrail",
+    "forbid_patterns": "_plugins.guards.guardrail",
     "matches": "_plugins.guards.guardrail",
+    "model_judge": "_plugins.guards.guardrail",
     "on_topic": "_plugins.guards.guardrail",
-    "without": "_plugins.guards.guardrail",
     "HistoryTrim": "_plugins.guards.history_trim",
     "LoopGuard": "_plugins.guards.loop_guard",
     "McpTools": "_plugins.mcp",
@@ -88,10 +88,11 @@ _LAZY_IMPORTS = {
     "ToolSelection": "_plugins.guards.tool_selection",
     "UnsourcedValueGuard": "_local.guards.unsourced_value_guard",
 }
+_RENAMED = {"judged": "model_judge", "without": "forbid_patterns"}
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use
 if not TYPE_CHECKING:  # to a type checker, a module with `__getattr__` has every name
-    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS)
+    __getattr__ = lazy_getattr(__name__, _LAZY_IMPORTS, _RENAMED)
 
 
 def __dir__() -> list[str]:

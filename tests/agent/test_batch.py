@@ -183,7 +183,7 @@ def test_without_an_interface_some_are_worked_on_at_a_time(tmp_path: Path):
 
     async def main() -> None:
         model = ScriptedModel([lambda request: "fine"] * 7)
-        answers = await Agent(model, tools=None).batch([f"q{n}" for n in range(7)], together=2)
+        answers = await Agent(model, tools=None).batch([f"q{n}" for n in range(7)], concurrency=2)
         assert [one.answer for one in answers] == ["fine"] * 7
         with pytest.raises(ConfigError, match="no batch interface"):
             await Agent(ScriptedModel(["x"]), tools=None).batch(["q"], interface=True)
@@ -200,7 +200,7 @@ def test_a_failure_is_one_answer_and_not_the_end(tmp_path: Path):
 
         agent = Agent(ScriptedModel([say] * 20), tools=None, retry={"attempts": 1})
         states: list[BatchState] = []
-        answers = await agent.batch(["good", "bad", "good too"], together=1, on_progress=states.append)
+        answers = await agent.batch(["good", "bad", "good too"], concurrency=1, on_progress=states.append)
         assert [one.success for one in answers] == [True, False, True]
         assert answers[1].error
         assert states[-1].failed == 1

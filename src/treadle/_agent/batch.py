@@ -28,7 +28,7 @@ from treadle._models.http_model import HttpModel
 from treadle._types.errors import ConfigError, JournalError, RunNotFoundError, TreadleError
 from treadle._types.ids import fresh_id
 
-TOGETHER = 8
+CONCURRENCY = 8
 """How many questions are worked on at a time, without a batch interface."""
 IN_BATCH = 1_000
 """How many runs wait for batches at a time."""
@@ -188,7 +188,7 @@ class Batch:
         questions: Iterable[Any],
         *,
         path: str | Path | None = None,
-        together: int | None = None,
+        concurrency: int | None = None,
         interface: bool | None = None,
         on_progress: Callable[[BatchState], None] | None = None,
         poll_seconds: float = 30.0,
@@ -197,7 +197,7 @@ class Batch:
         self._tasks = tasks_of(questions)
         self._files = Files(Path(path).expanduser() if path is not None else None)
         self._api = self._interface(interface)
-        self._together = together or (IN_BATCH if self._api else TOGETHER)
+        self._concurrency = concurrency or (IN_BATCH if self._api else CONCURRENCY)
         self._poll_seconds = poll_seconds
         self._on_progress = on_progress
         self.state = BatchState(len(self._tasks), half_price=self._api is not None)
@@ -212,7 +212,7 @@ class Batch:
             reason = no_batch_reason(self._agent.model)
             raise ConfigError(
                 f"{self._agent.model.name} has no batch interface here ({reason}): leave out "
-                f"interface=True, and {TOGETHER} questions are worked on at a time, at the full price"
+                f"interface=True, and {CONCURRENCY} questions are worked on at a time, at the full price"
             )
         return api
 
@@ -222,7 +222,7 @@ class Batch:
         if self._api is not None:
             return "through the provider's batch interface, at half the price"
         reason = no_batch_reason(self._agent.model)
-        return f"{self._together} at a time, at the full price: no batch interface ({reason})"
+        return f"{self._concurrency} at a time, at the full price: no batch interface ({reason})"
 
     async def run(self) -> list[BatchAnswer[Any]]:
         """The answers, in the order of the questions."""
@@ -239,7 +239,7 @@ class Batch:
         model = self._agent.model
         if self._api is not None and left:
             model, serving = self._batched(model)
-        limit = asyncio.Semaphore(self._together)
+        limit = asyncio.Semaphore(self._concurrency)
 
         async def one(key: str, question: Any) -> None:
             async with limit:
@@ -275,7 +275,7 @@ class Batch:
         batcher = self._batcher = Batcher(
             self._api,
             self._files,
-            everybody_waits=lambda waiting: waiting >= min(self._together, self._left),
+            everybody_waits=lambda waiting: waiting >= min(self._concurrency, self._left),
             on_progress=self._provider_progress,
             poll_seconds=self._poll_seconds,
         )

@@ -172,17 +172,18 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         questions: Iterable[Any],
         *,
         path: str | Path | None = None,
-        together: int | None = None,
+        concurrency: int | None = None,
         interface: bool | None = None,
         on_progress: Callable[[BatchState], None] | None = None,
         poll_seconds: float = 30.0,
+        together: int | None = None,
     ) -> list[BatchAnswer[OutputT_co]]:
         """The answers to many questions, in their order. A question is text, or `{"id": ..., "question": ...}`.
 
         OpenAI, Anthropic and Gemini answer through their batch interfaces: at half the price and within a day, one
         batch for each round of all runs. `interface=False` asks at once instead, and `True` insists on it. Elsewhere
-        `together` questions are worked on at a time. `path` is a file that keeps what is finished: the same call
-        continues a batch that was interrupted; with a journal, its runs are resumed.
+        `concurrency` questions (its old name is `together`) are worked on at a time. `path` is a file that keeps what
+        is finished: the same call continues a batch that was interrupted; with a journal, its runs are resumed.
         """
         from treadle._agent.batch import Batch
 
@@ -190,7 +191,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
             cast("Any", self),
             questions,
             path=path,
-            together=together,
+            concurrency=concurrency or together,
             interface=interface,
             on_progress=on_progress,
             poll_seconds=poll_seconds,

@@ -109,17 +109,17 @@ class ToolError(TreadleError):
 
 
 class GuardrailError(TreadleError):
-    """A guardrail has stopped the run. `guard` names it, `reason` is what it says; `told` is the answer of the run."""
+    """A guardrail has stopped the run. `guard` names it, `reason` says why, `message` is the answer of the run."""
 
-    def __init__(self, guard: str, reason: str, told: str = "") -> None:
+    def __init__(self, guard: str, reason: str, message: str = "") -> None:
         super().__init__(f"the guardrail {guard} has stopped the run: {reason}")
         self.guard = guard
         self.reason = reason
-        self.told = told or "I cannot help with that."
+        self.message = message or "I cannot help with that."
 
     def __reduce__(self) -> tuple[type[GuardrailError], tuple[str, str, str]]:
         """Pickled by what it is made from: the message alone does not make one."""
-        return type(self), (self.guard, self.reason, self.told)
+        return type(self), (self.guard, self.reason, self.message)
 
 
 class StructuredCallError(TreadleError):

@@ -79,7 +79,7 @@ def test_a_skill_is_named_and_its_body_comes_only_when_it_is_chosen(model: Any, 
 
 @pytest.mark.parametrize("question", ["When does the next train to Oslo leave?", "How do I cook rice?"])
 def test_a_judge_decides_or_has_refused(model: Any, question: str):
-    guard = Guardrail(on_topic("railways and trains"), name="topic", told="I only know about trains.")
+    guard = Guardrail(on_topic("railways and trains"), name="topic", message="I only know about trains.")
     result = finish(Agent(model, tools=None, plugins=[guard], max_iterations=2), question)
     report = result.metadata["reports"]["topic"]
     print(" ", report)

@@ -12,7 +12,7 @@ from kit import add, call, go
 from treadle import Agent, ConfigError, GuardrailError, ScriptedModel
 from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
-from treadle._plugins.guards.guardrail import Guardrail, judged, matches, on_topic, without
+from treadle._plugins.guards.guardrail import Guardrail, forbid_patterns, matches, model_judge, on_topic
 from treadle._types import events as ev
 from treadle._types.request import Request
 
@@ -44,7 +44,7 @@ def test_a_refused_question_stops_the_request_that_is_under_way():
             await model.asked.wait()  # the request has gone out
             return f"not about {text}"
 
-        result = await Agent(model, [add], plugins=[Guardrail(check, name="door", told="No.")]).run("bombs")
+        result = await Agent(model, [add], plugins=[Guardrail(check, name="door", message="No.")]).run("bombs")
         assert model.stopped
         assert (result.answer, result.success, result.stop_reason) == ("No.", False, "error")
         assert isinstance(result.error, GuardrailError)
@@ -102,8 +102,8 @@ def test_only_the_first_request_is_checked_and_a_resumed_run_is_not_checked_agai
 @pytest.mark.parametrize(
     ("check", "text", "why"),
     [
-        (without(r"password"), "The Password is x", "must not be there"),
-        (without(r"password"), "All is well", ""),
+        (forbid_patterns(r"password"), "The Password is x", "must not be there"),
+        (forbid_patterns(r"password"), "All is well", ""),
         (matches({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}), '{"a": 1}', ""),
         (matches({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}), '{"b": 1}', "a"),
         (matches({"type": "object"}), "words", "not JSON"),
@@ -188,7 +188,7 @@ def test_a_judged_run_replays():
 
     async def main() -> None:
         journal = MemoryJournal()
-        guard = Guardrail(judged("It is polite."), on=("input", "output"))
+        guard = Guardrail(model_judge("It is polite."), on=("input", "output"))
         agent = Agent(ScriptedModel(script), None, plugins=[guard], journal=journal)
         run = agent.start("q")
         assert (await run).answer == "fine"
@@ -200,7 +200,7 @@ def test_a_judged_run_replays():
 
 
 def test_a_refused_answer_is_not_given_as_a_typed_value_either():
-    guard = Guardrail(without("Ulm"), on="output", name="out")
+    guard = Guardrail(forbid_patterns("Ulm"), on="output", name="out")
     agent = Agent(ScriptedModel(['{"city": "Ulm"}']), None, output_type=dict[str, str], plugins=[guard])
     result = go(agent.run("q"))
     assert isinstance(result.error, GuardrailError)
@@ -221,7 +221,7 @@ def test_words_that_were_shown_before_a_refusal_are_taken_back():
             if isinstance(record.event, ev.AnswerDelta):
                 said.set()
 
-        agent = Agent(ScriptedModel(["Here is how to do it"]), None, plugins=[Guardrail(check, told="No.")])
+        agent = Agent(ScriptedModel(["Here is how to do it"]), None, plugins=[Guardrail(check, message="No.")])
         run = agent.prepare("q")
         run.subscribe(see)
         result = await agent.launch(run)
@@ -235,4 +235,4 @@ def test_words_that_were_shown_before_a_refusal_are_taken_back():
 
 def test_where_it_is_must_be_said():
     with pytest.raises(ConfigError, match="input"):
-        Guardrail(without("x"), on=())
+        Guardrail(forbid_patterns("x"), on=())

@@ -10,11 +10,11 @@ from kit import go
 from server.protocols.facades import FACADES, answer_in
 from server.serving import serving
 from treadle import Agent, ScriptedModel
-from treadle.plugins import Guardrail, without
+from treadle.plugins import Guardrail, forbid_patterns
 
 
 def guarded(answer: str, *on: str, told: str = "I do not say.") -> Agent:
-    guard = Guardrail(without("hunter2"), on=on, told=told)  # type: ignore[arg-type]
+    guard = Guardrail(forbid_patterns("hunter2"), on=on, message=told)  # type: ignore[arg-type]
     return Agent(ScriptedModel([answer], chunk=4, repeat_last=True), None, plugins=[guard])
 
 

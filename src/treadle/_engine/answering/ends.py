@@ -187,7 +187,7 @@ async def fail(run: Execution, error: TreadleError) -> None:
         run.ending.raises = error
     if isinstance(error, GuardrailError):
         run.ending.output = None  # what was refused is not given as a value either
-        await finish(run, error.told, "error", success=False, error=error)
+        await finish(run, error.message, "error", success=False, error=error)
         return
     what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
     await finish(

@@ -43,15 +43,22 @@ _VERDICT = re.compile(r"\W*(PASS|BLOCK)\b[\s:*\"-]*([^\n]*)", re.IGNORECASE)
 
 
 class Guardrail(Plugin):
-    """One check, of the input, the output, or both. A refusal ends the run: the answer is `told`, `result.error` a
+    """One check, of the input, the output, or both. A refusal ends the run: the answer is `message`, `result.error` a
     `GuardrailError` that says why, and `result.metadata["reports"]` has the note under the name of the guardrail."""
 
     loop_only = True
     takes_back = True
 
     def __init__(
-        self, check: Check, *, on: Where | Iterable[Where] = "input", name: str = "guardrail", told: str = ""
+        self,
+        check: Check,
+        *,
+        on: Where | Iterable[Where] = "input",
+        name: str = "guardrail",
+        message: str = "",
+        told: str = "",
     ) -> None:
+        """`told` is the old name of `message`."""
         # What kind of thing was given is for the reader of the message: the type says what has to be given.
         given: Any = check
         if not any(inspect.iscoroutinefunction(one) for one in (given, type(given).__call__)):
@@ -63,7 +70,7 @@ class Guardrail(Plugin):
         self.on: tuple[Where, ...] = (on,) if on in ("input", "output") else tuple(on)  # type: ignore[assignment]
         if not self.on or set(self.on) - {"input", "output"}:
             raise ConfigError(f'on={on!r}: a guardrail is on "input", "output", or both')
-        self.name, self.told = name, told
+        self.name, self.message = name, message or told
 
     async def beside_first_request(self, run: RunContext) -> None:
         if "input" in self.on:
@@ -96,7 +103,7 @@ class Guardrail(Plugin):
         }
         await run.emit(Noted(self.name, {"report": report}))
         if why:
-            raise GuardrailError(self.name, why, self.told)
+            raise GuardrailError(self.name, why, self.message)
 
     def _spent(self, run: RunContext) -> Usage:
         return (
@@ -107,7 +114,7 @@ class Guardrail(Plugin):
 # ---- checks
 
 
-def without(*patterns: str) -> Check:
+def forbid_patterns(*patterns: str) -> Check:
     """Refuses a text in which one of these regular expressions is found."""
     compiled = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
 
@@ -134,7 +141,7 @@ def matches(schema: Mapping[str, Any]) -> Check:
     return check
 
 
-def judged(rule: str) -> Check:
+def model_judge(rule: str) -> Check:
     """Has the run's model judge by a rule in words: "The text gives no medical advice." """
 
     async def check(guard: Guardrail, run: RunContext[Any], text: str) -> str:
@@ -150,4 +157,4 @@ def judged(rule: str) -> Check:
 
 def on_topic(topic: str) -> Check:
     """Has the run's model judge whether a text belongs here: `on_topic("railways")`."""
-    return judged(TOPIC.replace("{topic}", topic))
+    return model_judge(TOPIC.replace("{topic}", topic))
