@@ -27,7 +27,7 @@ def pyright(folder: Path) -> Errors:
     settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "reportUnusedCoroutine": False}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings | {"extraPaths": [str(SOURCE)]}))
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
-    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=900)
     errors: Errors = {name: {} for name in NAMES}
     for item in json.loads(done.stdout)["generalDiagnostics"]:
         line = item["range"]["start"]["line"] + 1
@@ -39,7 +39,7 @@ def mypy(folder: Path) -> Errors:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--no-error-summary", "--hide-error-context"]
     command += ["--python-version", "3.11", "--follow-imports", "silent"]
     environment = os.environ | {"MYPYPATH": str(SOURCE)}
-    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=900, env=environment)
     errors: Errors = {name: {} for name in NAMES}
     for found in re.finditer(r"^(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE):
         errors[found[1]].setdefault(int(found[2]), []).append(found[3])
