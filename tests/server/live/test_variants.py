@@ -44,6 +44,21 @@ def test_what_is_offered_can_be_chosen_and_nothing_else():
             assert (refused.status, "is not offered" in refused.error) == (400, True)
 
 
+def test_a_model_that_is_named_anew_at_first_contact_is_still_the_one_that_was_listed():
+    """As one given by its address: a page that was loaded before asks with the name it has read, more than once."""
+
+    def meet(request: Any) -> str:
+        model.name = "fake-1"
+        return "Hello."
+
+    model = ScriptedModel(meet, name="http://127.0.0.1:8801/v1")
+    with serving({"guide": Agent(model, tools=[add])}) as client:
+        for _ in range(3):
+            run = client.post("/api/runs", {"question": "Who?", "model": "http://127.0.0.1:8801/v1"}, 201)["run_id"]
+            client.wait(run)
+        assert client.get(f"/api/runs/{run}")["model"] == "fake-1"
+
+
 def test_a_model_is_made_when_it_is_first_chosen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     variants = Variants(ServerSettings(models=("openai:gpt-5",)))

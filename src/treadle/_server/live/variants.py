@@ -28,9 +28,13 @@ class Variants:
             presets.get(name)
         self._models: dict[str, Model] = {}
         self._made: dict[tuple[str, str, str], Agent] = {}
+        self._listed: dict[tuple[str, str], Model] = {}
+        """Agents' own models by the names they were listed under: one given by its address has another name after the
+        first contact, and clients still send the one they read."""
 
     def models(self, agent: Agent) -> list[str]:
         """The agent's own first."""
+        self._listed.update({(agent.name, model.name): model for model in agent.models})
         own = [model.name for model in agent.models]
         return list(dict.fromkeys([*own, *self._settings.models] if _plain(agent) else own[:1]))
 
@@ -39,12 +43,12 @@ class Variants:
 
     def chosen(self, agent: Agent, model: str, preset: str) -> Agent:
         """The agent with this model and this preset; empty for its own."""
-        for given, offered, what in (
-            (model, self.models(agent), "model"),
-            (preset, self.presets(agent), "preset"),
-        ):
-            if given and given not in offered:
-                raise bad_request(f"the {what} {given[:80]!r} is not offered: choose one of {', '.join(offered)}")
+        models = self.models(agent)
+        if (own := self._listed.get((agent.name, model))) is not None:
+            model = own.name
+        for name, offered, what in ((model, models, "model"), (preset, self.presets(agent), "preset")):
+            if name and name not in offered:
+                raise bad_request(f"the {what} {name[:80]!r} is not offered: choose one of {', '.join(offered)}")
         model = "" if model == agent.model.name else model
         preset = "" if preset == agent.preset.name else preset
         if not model and not preset:
