@@ -58,6 +58,8 @@ def test_what_an_agent_has_and_whether_it_works(stage: Stage, shoot: Shoot, axe:
     text = page.locator(".agent").inner_text()
     for words in ("clerk", "Orders things.", "Knowledge bases: facts", "broken", "3 tools", "asks first"):
         assert words in text
+    narrow = "nodes => nodes.filter((one) => one.getBoundingClientRect().width < 400).map((one) => one.className)"
+    assert page.locator(".agent > *").evaluate_all(narrow) == [], "each part has the width of the page"
     page.locator(".try summary").first.click()
     shoot(page, "agents")
     assert axe(page) == []

@@ -350,7 +350,9 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    await api.start({ question, run_id: run, agent, model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    // Its own model needs no name, which may be another one since the page was loaded.
+    const own = agents.find((one) => one.name === agent)?.model;
+    await api.start({ question, run_id: run, agent, model: model === own ? "" : model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
     starting.delete(run);
     watch(run);
     await refresh();

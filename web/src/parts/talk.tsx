@@ -62,10 +62,10 @@ function Welcome() {
       <Mark size={56} />
       <h2>What shall we find out?</h2>
       {agents.length > 1 ? (
-        <fieldset class="agents">
+        <fieldset class="agent-choices">
           <legend class="visually-hidden">Agent</legend>
           {agents.map((agent) => (
-            <label key={agent.name} class="agent">
+            <label key={agent.name} class="agent-choice">
               <input type="radio" name="agent" value={agent.name} checked={agent.name === chosen} onChange={() => store.set({ agent: agent.name })} />
               <span class="agent-name">{agent.name}</span>
               <span class="quiet">{agent.description || `${agent.model}, ${plural(agent.tools.length, "tool")}`}</span>
