@@ -6,6 +6,7 @@ it is a run inside another one, lists of runs do not show it, no server takes it
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any, cast
 
@@ -33,6 +34,8 @@ class Notebook:
     def __init__(self, journal: Journal, run_id: str, state: RunState) -> None:
         self.journal, self.of, self.id = journal, run_id, search_id(run_id)
         self._state, self._owner, self._next = state, fresh_id(), -1
+        self._appending = asyncio.Lock()
+        """Experiments run side by side, and each record has the number after the one before it."""
         self.notes: list[dict[str, Any]] = []
         """The notes of earlier searches."""
 
@@ -72,8 +75,9 @@ class Notebook:
             self._next = -1
 
     async def _append(self, event: Event) -> None:
-        await self.journal.append([Record(self.id, self._next, time.time(), event, self.of, 0, 1)])
-        self._next += 1
+        async with self._appending:
+            await self.journal.append([Record(self.id, self._next, time.time(), event, self.of, 0, 1)])
+            self._next += 1
 
 
 def _without_secrets(value: Any) -> Any:
