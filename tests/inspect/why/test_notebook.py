@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import gather
 from pathlib import Path
 
 from kit import go
@@ -14,11 +14,11 @@ from treadle._types.state import fold
 
 def test_notes_at_once_are_all_stored(tmp_path: Path):
     async def work() -> None:
-        journal = SqliteJournal(tmp_path / "journal.db")
+        journal = SqliteJournal(tmp_path / "journal.db", synchronous="FULL")  # which stores in its thread
         result = await Agent(ScriptedModel(["Yes."]), None, journal=journal).run("Is it?")
         notebook = Notebook(journal, result.run_id, fold(await journal.load(result.run_id)))
         await notebook.open("exact", "wrong")
-        await asyncio.gather(*(notebook.note("tried", {"number": number}) for number in range(20)))
+        await gather(*(notebook.note("tried", {"number": number}) for number in range(20)))
         await notebook.close()
         noticed = await read_notebook(journal, result.run_id)
         assert noticed is not None
