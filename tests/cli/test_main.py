@@ -23,6 +23,22 @@ def test_debug_shows_where(home: Path):
 Inside = Callable[..., Any]
 
 
+@pytest.mark.parametrize(
+    ("words", "close"), [(("rn",), "run"), (("runs", "lst"), "list"), (("kb", "serach"), "search")]
+)
+def test_a_mistyped_command_names_the_one_that_was_meant(inside: Inside, words: tuple[str, ...], close: str):
+    done = inside(*words)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"did you mean {close!r}?" in done.err
+
+
+@pytest.mark.parametrize("command", [("runs", "list"), ("run", "hi", "-m", "scripted:x"), ("report",)])
+def test_a_mistyped_journal_creates_nothing(inside: Inside, tmp_path: Path, command: tuple[str, ...]):
+    done = inside(*command, "--journal", str(tmp_path / "nowhere" / "journal.db"))
+    assert (done.code, "there is no folder" in done.err) == (2, True)
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_help_is_quick_and_imports_nothing_heavy(home: Path):
     code = (
         "import sys; from treadle._cli.main import main\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
@@ -48,6 +49,11 @@ class Parser(argparse.ArgumentParser):
     """Reports an error in one line that names the help, where the options are."""
 
     def error(self, message: str) -> NoReturn:
+        if unknown := re.match(r"argument [\w ]+: invalid choice: '(.*)' \(choose from (.*)\)", message):
+            from difflib import get_close_matches
+
+            if close := get_close_matches(unknown[1], re.findall(r"'?([\w-]+)'?", unknown[2]), 1):
+                message = f"there is no {unknown[1]!r}: did you mean {close[0]!r}?"
         self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
 
 

@@ -20,3 +20,12 @@ def test_kb_add_search_list_remove(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["kb", "remove", *base, name]) == 0
     assert main(["kb", "list", *base]) == 0
     assert capsys.readouterr().out == ""
+    assert main(["kb", "search", *base, "lighthouse"]) == 1
+    assert "has nothing about 'lighthouse'" in capsys.readouterr().err
+
+
+def test_a_base_that_is_not_there_is_not_made_by_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "kb.db"
+    assert main(["kb", "search", "--kb", str(path), "lighthouse"]) == 2
+    assert "make it with treadle kb add" in capsys.readouterr().err
+    assert not path.exists()

@@ -79,7 +79,7 @@ def test_a_journal_that_cannot_be_opened_is_one_line(home: Path):
     from cli.terminal import script
 
     pytest.importorskip("uvicorn")
-    (home / "file").write_text("")
-    done = treadle(home, "serve", "--port", "0", "-m", script(home, "x"), "--journal", "file/runs.db")
+    (home / "runs.db").mkdir()
+    done = treadle(home, "serve", "--port", "0", "-m", script(home, "x"), "--journal", "runs.db")
     assert (done.code, len(done.err.splitlines())) == (1, 2), done.err
     assert "cannot be created or written" in done.err

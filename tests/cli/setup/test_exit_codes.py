@@ -47,7 +47,7 @@ Inside = Callable[..., Any]
         pytest.param(["hi"], ("--tools", "folder=x"), 2, "before any tool", id="stray-parameter"),
         pytest.param(["hi"], ("--preset", "wild"), 2, "invalid choice", id="unknown-preset"),
         pytest.param(["hi"], ("-f", "missing.yaml"), 2, "missing.yaml", id="no-document"),
-        pytest.param(["hi"], ("--journal", "/proc/nowhere/x.db"), 1, "journal", id="no-journal"),
+        pytest.param(["hi"], ("--journal", "/proc/nowhere/x.db"), 2, "journal", id="no-journal"),
     ],
 )
 def test_exit_codes(home: Path, inside: Inside, replies: list[Any], options: tuple[str, ...], code: int, says: str):

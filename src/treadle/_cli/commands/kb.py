@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,12 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
+    from treadle._types.errors import ConfigError
 
+    if args.part != "add" and not Path(args.kb).exists():
+        raise ConfigError(
+            f"there is no knowledge base {args.kb}: make it with treadle kb add PATH, or name it with --kb"
+        )
     base = KnowledgeBase(Path(args.kb))
     if args.part == "add":
         for path in args.path:
@@ -44,8 +50,12 @@ def run(args: argparse.Namespace) -> int:
         for document in base.documents():
             print(f"{document.name}: {document.chunks} chunks")
     elif args.part == "search":
-        for chunk in base.search(args.query, args.k):
+        chunks = base.search(args.query, args.k)
+        for chunk in chunks:
             print(f"[{chunk.id}] {chunk.document} #{chunk.position}: {chunk.text[:200]}")
+        if not chunks:
+            print(f"{args.kb} has nothing about {args.query!r}", file=sys.stderr)
+            return 1
     else:
         base.remove(args.name)
     return 0

@@ -244,7 +244,7 @@ async def _act(args: argparse.Namespace) -> int:
 
     module, _, function = args.handler.partition(":")
     handler = getattr(import_module(f"treadle._cli.runs.{module}"), function)
-    journal = existing_journal(args)
+    journal = existing_journal(args, may_be_new=args.action == "import")
     notice.clear()
     try:
         return await handler(args, journal)
