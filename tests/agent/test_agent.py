@@ -18,7 +18,6 @@ from treadle import (
     RunLimits,
     RunResult,
     ScriptedModel,
-    Toolkit,
     tool,
 )
 from treadle._agent import presets
@@ -44,16 +43,6 @@ def answering(*script: Any, **options: Any) -> Agent:
 
 
 # ---- what it is made of
-
-
-@pytest.mark.parametrize("tools", [[], (), iter([])], ids=["list", "tuple", "iterator"])
-def test_an_agent_without_tools_has_to_say_so(tools: Any):
-    with pytest.raises(ConfigError, match="tools=None"):
-        Agent(ScriptedModel([]), tools)
-    with pytest.raises(ConfigError, match="tools=None"):
-        Agent(ScriptedModel([]))
-    assert len(Agent(ScriptedModel([]), None).toolkit) == 0
-    assert len(Agent(ScriptedModel([]), Toolkit([])).toolkit) == 0
 
 
 def test_a_plug_in_that_brings_tools_is_enough():

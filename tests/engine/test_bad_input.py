@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kit import add, echo, go
-from treadle import Agent, ScriptedModel, Tool, tool
+from treadle import Agent, ScriptedModel, Tool, Toolkit, tool
 from treadle._types.errors import ConfigError, DuplicateToolError, MissingKeyError, SchemaError, UnknownModelError
 
 MODEL = ScriptedModel(["ok"], repeat_last=True)
 
 
 def test_no_tools():
-    with pytest.raises(ConfigError, match="tools=None"):
-        Agent(MODEL, [])
-    with pytest.raises(ConfigError, match=r"tools=\[\.\.\.\]"):
-        Agent(MODEL)
-    assert go(Agent(MODEL, None).run("hi")).answer == "ok"
+    empty: list[Tool] = []
+    for agent in (Agent(MODEL), Agent(MODEL, None), Agent(MODEL, empty), Agent(MODEL, Toolkit(empty))):
+        assert go(agent.run("hi")).answer == "ok"
 
 
 def test_duplicate_tools():

@@ -43,7 +43,7 @@ from treadle._plugins.telemetry import watch
 from treadle._safety.secrets import known_secrets
 from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
-from treadle._tools.toolkit import NEEDS_TOOLS, Toolkit, ToolLike, toolkit_of
+from treadle._tools.toolkit import Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
@@ -136,7 +136,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
     def __init__(
         self,
         model: str | Model,
-        tools: Iterable[ToolLike] | None = _NOT_GIVEN,
+        tools: Iterable[ToolLike] | None = None,
         *,
         system: Instructions = "",
         output_type: Any = None,
@@ -153,10 +153,6 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         details, flat = _split_details(cast("dict[str, Any]", options))
         groups = (limits, model_settings, tool_settings, context, answering)
         plugins = [*checks.plugins_of(plugins), *checks.skills_of(details.skills)]
-        if tools is _NOT_GIVEN and any(getattr(plugin, "brings_tools", False) for plugin in plugins):
-            tools = None
-        if tools is _NOT_GIVEN:
-            raise ConfigError(NEEDS_TOOLS)
         self.toolkit = toolkit_of(tools)
         fallbacks = checks.listed("fallbacks", details.fallbacks)
         self.models: tuple[Model, ...] = (resolve_model(model), *map(resolve_model, fallbacks))

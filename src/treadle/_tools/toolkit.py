@@ -26,7 +26,6 @@ class MakesTool(Protocol):
 
 ToolLike = Tool | MakesTool | Callable[..., Any] | str
 """What a toolkit takes: a string is the name of a built-in tool."""
-NEEDS_TOOLS = "an agent needs tools: pass tools=[...]; for one that only talks, say so with tools=None"
 
 
 class Toolkit:
@@ -122,15 +121,12 @@ class Toolkit:
 
 
 def toolkit_of(tools: Iterable[ToolLike] | None) -> Toolkit:
-    """The toolkit an agent is given: None is one without tools, an empty list is a mistake."""
+    """The toolkit an agent is given; without tools it only talks."""
     if isinstance(tools, Toolkit):
         return tools
     if isinstance(tools, str):
         raise ConfigError(f"tools is a list: write tools=[{tools!r}]")
-    kit = Toolkit(tools or ())
-    if tools is not None and not len(kit):
-        raise ConfigError(NEEDS_TOOLS)
-    return kit
+    return Toolkit(tools or ())
 
 
 def builtin_tools(name: str) -> list[Tool]:
