@@ -24,7 +24,7 @@ def test_a_dump_is_imported_and_reported(
     run = capsys.readouterr().out.strip()
     assert main(["runs", "show", run]) == 0
     assert "40 dollars." in capsys.readouterr().out
-    assert main(["report", "--tag", "imported"]) == 0
+    assert main(["report"]) == 0
     assert "1 runs, 1 requests" in capsys.readouterr().out
     page = tmp_path / "report.html"
     assert main(["report", "--tag", "", "-o", str(page)]) == 0

@@ -18,7 +18,7 @@ def register(commands: Any) -> None:
         "report",
         description="Report over recorded runs: tokens, money, time, broken prefixes, failing tools, loops.",
     )
-    parser.add_argument("--tag", default="recorded", metavar="TAG", help="which runs (recorded); '' for all")
+    parser.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag, such as recorded")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this program")
     parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
     line = "a file; a page if it ends in .html, else markdown"
@@ -30,11 +30,8 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.launch import existing_journal
-    from treadle._types.errors import ConfigError
 
     journal = existing_journal(args)
-    if args.journal and not getattr(journal, "path", Path()).exists():
-        raise ConfigError(f"--journal {args.journal}: there is no such file, so nothing was recorded there")
     text = run_async(_report(args, journal))
     if args.output == "-":
         sys.stdout.write(text)
