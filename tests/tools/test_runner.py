@@ -101,6 +101,14 @@ def test_whole_numbers_arrive_as_integers(call: Call) -> None:
     assert call(raw(execute), {"a": 5.0}).content == "5"
     anything = raw(execute, {"type": "object", "properties": {"a": {}}})
     assert call(anything, {"a": [1e300, 2**70, -2.5]}).content == f"[1e+300, {2**70}, -2.5]"
+    number = {"type": "number"}
+    for schema, value, seen in (
+        (number, 5.0, "5.0"),
+        (number, 5, "5"),
+        ({"type": "array", "items": number}, [5.0, 5], "[5.0, 5]"),
+        ({"type": "object", "properties": {"b": number}}, {"b": 5.0, "c": 5.0}, "{'b': 5.0, 'c': 5}"),
+    ):
+        assert call(raw(execute, {"type": "object", "properties": {"a": schema}}), {"a": value}).content == seen
 
 
 def test_extras_reach_declared_parameters_and_win(call: Call) -> None:

@@ -98,7 +98,7 @@ def _require_tool(tool: Tool | None, call: ToolCall, toolkit: Toolkit | None) ->
 def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for the function: validated, converted, with the extras."""
     try:
-        args = _as_logged(args)
+        args = _as_logged(args, tool.parameters)
         check = checker(tool.parameters)
         if limits.unknown_args != "schema" and (unknown := unknown_arguments(check, args)):
             if limits.unknown_args != "prune":
@@ -122,20 +122,32 @@ def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[s
     return args
 
 
-def _whole_number(text: str) -> int | float:
-    """5.0 as 5: the same number in JSON, but not for `range`."""
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _MAX_EXACT_INTEGER else number
+def _whole_numbers(value: Any, schema: Any) -> Any:
+    """5.0 as 5: the same number in JSON, but not for `range`. Where the schema says `number`, it stays a float."""
+    schema = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    match value:
+        case float():
+            exact = value.is_integer() and abs(value) < _MAX_EXACT_INTEGER
+            return int(value) if exact and schema.get("type") != "number" else value
+        case dict():
+            parts: dict[str, Any] = schema.get("properties") or {}
+            return {name: _whole_numbers(one, parts.get(name)) for name, one in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_whole_numbers(one, schema.get("items")) for one in cast("list[Any]", value)]
+        case _:
+            return value
 
 
-_decode = msgspec.json.Decoder(float_hook=_whole_number).decode
+_decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def _as_logged(args: dict[str, Any]) -> dict[str, Any]:
+def _as_logged(args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """A copy that has gone through JSON, as in the log: a tool that changes its arguments does not change the log."""
     try:
-        return _decode(_encode(args))
+        data = _encode(args)
+        copy = _decode(data)
+        return _whole_numbers(copy, schema) if b"." in data or b"e" in data else copy
     except RecursionError:
         raise _Refused("invalid_args", "The arguments are nested too deeply.") from None
 
