@@ -94,14 +94,14 @@ class Status(Exception):
     [
         (TimeoutError(), 3),
         (ConnectionResetError("reset by peer"), 3),
-        (KeyError("choices"), 3),
+        (KeyError("choices"), 1),
         (BudgetExhaustedError("of the adapter's own"), 3),
         (asyncio.CancelledError("a scope inside the adapter"), 3),
         (Status(503), 3),
         (Status(401), 1),
         (RuntimeError("maximum context length is 100 tokens"), 1),
     ],
-    ids=["time-out", "connection", "anything", "a limit", "cancelled scope", "503", "401", "overflow"],
+    ids=["time-out", "connection", "a mistake in its program", "a limit", "cancelled scope", "503", "401", "overflow"],
 )
 def test_whatever_an_adapter_raises_is_a_failure_of_the_model(error: BaseException, requests: int):
     async def main() -> None:
@@ -133,7 +133,7 @@ def test_the_failure_of_an_adapter_before_its_stream_and_of_its_clean_up_counts_
                 yield Reply("fine")
             finally:
                 if len(self.requests) == 2:
-                    raise ValueError("in the clean-up")
+                    raise OSError("in the clean-up")
 
     async def main() -> None:
         model = Odd([])

@@ -147,7 +147,8 @@ def error_in_reply(origin: Origin, error: Any) -> ModelError:
 
 def model_failure(name: str, error: BaseException) -> ModelError:
     """The error for an exception that a model let through: of its HTTP library, of the system, of anything. A status
-    it carries is believed; without one it is the failure of an attempt, and another attempt may succeed."""
+    it carries is believed; without one it is the failure of an attempt, and another attempt may succeed. An exception
+    of Python itself that is not about the system is a mistake in the model's program, and will come again."""
     if isinstance(error, ModelError):
         return error
     message = str(error)
@@ -158,6 +159,9 @@ def model_failure(name: str, error: BaseException) -> ModelError:
     headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
     wait = _retry_after(cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else {}, message)
     origin = Origin(name, "")
+    mistake = type(error).__module__ == "builtins" and not isinstance(error, OSError | EOFError)
+    if status is None and mistake and not _matches(_OVERFLOW, message):
+        return ModelError(origin.message(text), usage=ONE_REQUEST, provider=name)
     if status is None and not _matches(_OVERFLOW, message):
         return connection_lost(origin, text, retry_after=wait)
     return _classify(origin, text, message, "", status, wait)
