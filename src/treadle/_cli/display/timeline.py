@@ -94,7 +94,8 @@ class Timeline:
     def feed(self, record: Record) -> Iterator[Item]:
         view = self._views[record.run]
         own = record.run == self.run_id
-        for change in view.feed(record):
+        changes, depth = view.feed(record), self._depth(record.run)
+        for change in changes:
             if isinstance(change, it.More):
                 if own and not change.id.startswith("call:"):
                     self._writing = change.id
@@ -108,7 +109,7 @@ class Timeline:
                 self.usage += item.usage if before is NO_USAGE else item.usage - before
             elif isinstance(item, it.Answer) and own and item.state == "final":
                 yield item
-            yield from _drawn(change, self._depth(record.run))
+            yield from _drawn(change, depth)
 
     def _depth(self, run: str) -> int:
         turn = self._views[run].items.get("turn")
