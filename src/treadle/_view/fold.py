@@ -57,7 +57,7 @@ class RunView:
         usage = spending.usage
         if not record.offset:
             self.state.apply(record)
-        for handler in _HANDLERS.get(type(event), ()):
+        for handler in _HANDLERS[type(event)]:
             handler(self, event, record)
         if spending.usage is not usage and spending.usage != usage:
             self._put(it.Cost(COST, spending.usage, spending.usage.total_tokens))
@@ -435,18 +435,11 @@ def _ended(event: ev.ToolDone) -> CallState:
     return "refused" if event.error in _NOT_ADMITTED else "failed"
 
 
-Handler = Callable[[RunView, Any, ev.Record], None]
-
-
-def _handlers_of(kind: type[ev.Event]) -> list[Handler]:
-    own: Handler | None = getattr(RunView, f"on_{kind.__struct_config__.tag}", None)
-    alone, activity = (
-        RunView.draw_alone if kind in ALONE else None,
-        RunView.say_activity if kind in ACTIVITIES else None,
-    )
-    return [handler for handler in (alone, own, activity) if handler is not None]
-
-
-_HANDLERS: dict[type, list[Handler]] = {
-    kind: handlers for kind in get_args(ev.Event) if (handlers := _handlers_of(kind))
+_HANDLERS: dict[type, list[Callable[[RunView, Any, ev.Record], None]]] = {
+    kind: [
+        *([RunView.draw_alone] if kind in ALONE else ()),
+        *([own] if (own := getattr(RunView, f"on_{kind.__struct_config__.tag}", None)) is not None else ()),
+        *([RunView.say_activity] if kind in ACTIVITIES else ()),
+    ]
+    for kind in get_args(ev.Event)
 }
