@@ -11,9 +11,12 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
+EVENTS = "events.md"
 OTHER_PAGES = {
-    "_types.events": "events.md",
-    "_types.dag_events": "events.md",
+    "_types.events": EVENTS,
+    "_types.control_events": EVENTS,
+    "_types.dag_events": EVENTS,
+    "_types.recorded_events": EVENTS,
     "_engine.settings": "settings.md",
     "_server.settings": "settings.md",
     "_models.transport.retry": "settings.md",
@@ -26,17 +29,24 @@ MAX_WIDTH = 100
 def api_page(note: str) -> str:
     parts = [
         note + "# Public API\n\n"
-        "Every public name. These do not change without a note in the changelog; "
-        "modules and names that begin with an underscore may change in any release.\n"
+        f"Every public name; those of events are in [events]({EVENTS}). These do not change without a note in the "
+        "changelog; modules and names that begin with an underscore may change in any release.\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
         parts.append(f"\n## {module}\n\n{docstring(_tree(module))}\n")
         for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
             home = first_seen.setdefault((name, location), module)
+            if home == "treadle.events" and _is_event(name, location):
+                continue  # `events.md` has it whole
             parts.append(f"\n### {name}\n\n")
             parts.append(f"The same as `{home}.{name}`.\n" if home != module else entry(name, location))
     return "".join(parts)
+
+
+def _is_event(name: str, location: str) -> bool:
+    node, location = definition(name, location)
+    return isinstance(node, ast.ClassDef) and OTHER_PAGES.get(location) == EVENTS
 
 
 def modules_page(note: str) -> str:
@@ -73,6 +83,8 @@ def entry(name: str, location: str) -> str:
     page = OTHER_PAGES.get(location, "")
     if isinstance(node, ast.Module):
         return text + "\n\n" + "".join(f"- `{line}`\n" for line in _functions(name, node))
+    if isinstance(node, ast.Assign) and page == EVENTS and "Union" in ast.unparse(node.value):
+        return f"{text}\n\nAll of them: [events]({EVENTS}).\n"
     if isinstance(node, ast.Assign):
         return f"{_block(f'{name} = {ast.unparse(node.value)}')}\n{text or ''}\n".rstrip() + "\n"
     if not isinstance(node, ast.ClassDef):

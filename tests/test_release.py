@@ -295,6 +295,7 @@ def test_the_commands_of_the_image_work_in_a_scratch_folder(tmp_path: Path):
         run("bash", "-ec", here, cwd=tmp_path / "src", env=env)
     packages = next((tmp_path / "opt" / "lib").glob("python*/site-packages"))
     assert (packages / "treadle" / "_server" / "static" / "index.html").exists()
+    assert (packages / "treadle" / "_server" / "static" / "exported" / "page.js").exists()
     size = sum(
         path.stat().st_size
         for path in (tmp_path / "opt").rglob("*")

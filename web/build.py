@@ -123,7 +123,11 @@ def build() -> None:
         )
     wanted = digest()
     install(node)
-    for script in ("typescript/bin/tsc --noEmit", "vite/bin/vite.js build --logLevel warn"):
+    for script in (
+        "typescript/bin/tsc --noEmit",
+        "vite/bin/vite.js build --logLevel warn",
+        "vite/bin/vite.js build --logLevel warn --mode export",  # what `runs export` writes into a file
+    ):
         name, *options = script.split()
         subprocess.run([*node, str(WEB / "node_modules" / name), *options], cwd=WEB, env=_environment(node), check=True)
     (STATIC / "LICENSES.txt").write_text(licences(), "utf-8")

@@ -161,8 +161,10 @@ def test_every_class_and_function_says_what_it_is(module: str):
 
 def test_the_reference_has_every_name():
     page = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    events = (ROOT / "docs" / "reference" / "events.md").read_text("utf-8")
     for module in MODULES:
         section = page.partition(f"\n## {module}\n")[2].partition("\n## treadle")[0]
+        section += events.replace("\n## ", "\n### ") if module == "treadle.events" else ""
         missing = [name for name in names_of(module) if f"\n### {name}\n" not in section]
         assert not missing, f"{module}: {', '.join(missing)}"
 

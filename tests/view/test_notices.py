@@ -7,7 +7,7 @@ import pytest
 from treadle._types import events as ev
 from treadle._types.request import ToolSchema
 from treadle._view.items import Notice
-from treadle._view.notices import drawn_alone
+from treadle._view.notices import ALONE
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,13 @@ from treadle._view.notices import drawn_alone
     ids=lambda value: type(value).__name__ if isinstance(value, ev.Event.__args__) else None,
 )
 def test_words(event: ev.Event, level: str, line: str):
-    notice = drawn_alone(event, "7")
+    notice = ALONE[type(event)](event, "7")
     assert isinstance(notice, Notice)
     assert (notice.id, notice.level) == ("7", level)
     assert ": ".join(filter(None, (notice.title, notice.text))) == line
 
 
 def test_facts_for_programs():
-    notice = drawn_alone(ev.ModelSwitched("b", "a", "busy"), "7")
+    notice = ALONE[ev.ModelSwitched](ev.ModelSwitched("b", "a", "busy"), "7")
     assert isinstance(notice, Notice)
     assert notice.fields == {"model": "b", "previous": "a", "reason": "busy"}
-
-
-def test_events_that_are_part_of_something_larger():
-    assert drawn_alone(ev.AnswerStarted("loop"), "7") is None

@@ -123,10 +123,12 @@ def test_exports(talk: Stage, browser: Any, tmp_path: Path):
     page.goto(files["a page that replays it"].as_uri())
     assert page.locator(".answer strong").inner_text() == "Pension Anna"
     assert len(asked) == 1, "it needs nothing else"
-    assert "run_finished" in page.locator("section > details").last.text_content(), "with its log, as from the terminal"
-    page.locator("#at").fill("1")
+    page.locator(".log summary").click()
+    assert "run_finished" in page.locator(".log pre").inner_text(), "with its log, as from the terminal"
+    step = page.get_by_label("Step", exact=True)
+    step.fill("1")
     assert not page.locator(".answer").is_visible()
-    page.locator("#at").fill(str(page.locator(".step").count()))
+    step.fill(step.get_attribute("max"))
     assert page.locator(".answer").is_visible()
     alone.close()
 

@@ -1,116 +1,94 @@
-"""The file that a conversation is exported to shows formulas and code as the page does."""
+"""The file that a conversation is exported to is drawn by the page's own script, and does nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from treadle._journal.pages.html import html_of
-from treadle._journal.pages.markdown import html_of_markdown
+from server.test_exported import run
+from treadle._server.exported import html_of
 from treadle._types import events as ev
+from treadle._types.messages import ToolCall
 
+from .conftest import ROOT
+from .test_hostile import FETCHING
 from .test_markdown import RICH
 
-FORMULAS = (
-    r"""
-E = mc^2 + \frac{1}{2}\sum_{i=1}^n x_i'
-\int_0^\infty e^{-x^2}\,dx = \frac{\sqrt{\pi}}{2}
-\begin{pmatrix} a & b \\ c & 1.5 \end{pmatrix} \cdot \vec{v} \neq \mathbf{0}
-\begin{aligned} a &= b \\ &= 1,024 + .5 \\ \end{aligned}
-f(x) = \begin{cases} 1 & \text{if } x < 0 \\ -2 & \text{otherwise} \end{cases}
-\left( \frac{a}{b} \right]^{10} \quad \left\{ x \mid x \ge 0 \right.
-\lim_{n \to \infty} \sin x + \log_2 8 - \max\limits_i y_i
-\mathbb{R} \mathcal{L} \mathrm{kg\,m} \mathfrak{g} \mathbf{x1} \operatorname{softmax}
-\hat{x} \overline{ab} \underbrace{a+b}_{n} \overset{!}{=} \not= \binom{n}{k} \sqrt[3]{x}
-\boxed{42} \tag{1} 50\% \$5 \| a \| a~b % said
-\frac12 x^12 3.14.15 1, 2 é ∑ "quoted" <b>
-\unknown{x}
-{a
-a & b
-\hat\hat\hat x
-\displaystyle\sum_{k}^{n} \big( x \big) \underline{x} \begin{array}{cc} 1 & 2 \\ \hline 3 & 4 \end{array}
-""".strip().splitlines()
-    + ["{" * 70 + "x" + "}" * 70, r"\hat" * 70 + "x"]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+HOSTILE = (
+    FETCHING.format(a="https://e.example", host="e.example")
+    + "\n</script><script>owned()</script><img src=x onerror=owned()><svg onload=owned()><!--<script>\n"
+    + "[a](javascript:owned()) <a href='javascript:owned()'>x</a> <iframe srcdoc='<script>owned()</script>'></iframe>\n"
+    + "$$\\text{<img src=x onerror=owned()>}$$ `</code><script>owned()</script>` <base href=https://e.example>\n"
+    + "<math><mtext><table><mglyph><style><!--</style><img title='--><img src=x onerror=owned()>'>\n"
 )
-CODE = {
-    "python": '@cached\ndef f(x: int = 0x1F) -> str:\n    """Doc <b>."""\n    return f"a{x}" + \'b\' + rb"c"  # y\n',
-    "ts": "const a: number = 1_000; // one\n/* two */ let b = `x${a}` + f('y');\n",
-    "rust": '#[derive(Debug)]\nfn main() { let mut x: u8 = 0b11; println!("{}", x); }\n',
-    "c": "#include <stdio.h>\nint main(void) { return 1.5e3; /* open",
-    "bash": "#!/bin/sh\nfor f in $HOME ${X}; do echo \"$f\" --long -s 'a'; done # end\na#b\n",
-    "sql": "SELECT count(*) FROM t WHERE a = 'it''s' -- why\n",
-    "json": '{"a": [1, -2.5e3, true, null], "b" : "c\\"d"}',
-    "yaml": 'a: 1 # one\n- b-c: &x yes\n  d: *x\n[tool.x]\nk = "v"\n',
-    "html": '<!-- x --><p class="a" id=b>&amp; <br/></p>',
-    "css": "@media x { .a:hover, #b { color: #fff; --x: 1px; margin : 0 !important } }",
-    "ruby": "def a(b) :sym @c 'd' end # e\n",
-    "php": "<?php $a = f('b'); # c\n// d\n",
-    "diff": "@@ -1 +1 @@\n-a\n+b\n c",
-    "unknown": "def f(): <b>",
-}
 
 
-@pytest.fixture(scope="module")
-def page(browser: Any, bundle: Callable[[str, str], str]) -> Iterator[Any]:
-    page = browser.new_page()
-    page.add_script_tag(content=bundle("src/markdown/index.ts", "markdown"))
-    yield page
-    page.close()
-
-
-def both(page: Any, source: str, what: str) -> list[str]:
-    """What the page draws and what stands in the file, as a browser reads it."""
-    read = """([source, file, what]) => [markdown.blocks(source).join(""), file].map((html) => {
-        const box = document.createElement("div");
-        box.innerHTML = html;
-        return box.querySelector(what).innerHTML.trimEnd();
-    })"""
-    return page.evaluate(read, [source, html_of_markdown(source), what])
-
-
-@pytest.mark.parametrize("formula", FORMULAS)
-@pytest.mark.parametrize("around", ["$${}$$", "$$\n{}\n$$", "so \\({}\\) is"])
-def test_formulas_are_those_of_the_page(page: Any, formula: str, around: str):
-    here, there = both(page, around.replace("{}", formula, 1), ".math")
-    assert here == there
-
-
-@pytest.mark.parametrize("name", CODE)
-def test_colours_are_those_of_the_page(page: Any, name: str):
-    here, there = both(page, f"```{name}\n{CODE[name].rstrip()}\n```", "pre code")
-    assert here == there
-    assert ("tok-" in here) is (name != "unknown")
-
-
-def test_two_formulas_in_a_line_are_two(page: Any):
-    for html in (
-        str(page.evaluate("markdown.blocks('$$a$$ and $$b$$').join('')")),
-        html_of_markdown("$$a$$ and $$b$$"),
-    ):
-        assert html.count("<math") == 2
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., list[str]], scheme: str):
-    events = [ev.RunStarted("Compare"), ev.AnswerDone(RICH, "loop"), ev.RunFinished("answer", RICH)]
-    file = tmp_path / "run.html"
-    file.write_text(html_of([[ev.Record("r", seq, 1.8e9, event) for seq, event in enumerate(events)]]), "utf-8")
-    context = browser.new_context(color_scheme=scheme)
-    page, asked = context.new_page(), list[str]()
+def opened(context: Any, file: Path, page: str) -> tuple[Any, list[str]]:
+    """The file in a browser, and what that asked for."""
+    file.write_text(page, "utf-8")
+    tab, asked = context.new_page(), list[str]()
 
     def note(request: Any) -> None:
         asked.append(request.url)
 
-    page.on("request", note)
-    page.goto(file.as_uri())
-    assert asked == [file.as_uri()]
+    tab.on("request", note)
+    tab.goto(file.as_uri())
+    tab.locator("main .turn").first.wait_for()
+    return tab, asked
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., list[str]], scheme: str):
+    draw = ev.ToolDone("c", "draw", 1, "drawn", artifacts=(ev.Artifact("chart.png", PIXEL, "image/png", base64=True),))
+    passages = ev.ToolDone("d", "find", 1, '{"chunks": [{"id": 7, "document": "Manual", "text": "Read me."}]}')
+    answer = f"{RICH}\n![the chart](out/chart.png)"
+    events = [
+        ev.RunStarted("Compare", model="m"), ev.ToolStarted(ToolCall("c", "draw", {}), 1), draw,
+        ev.ToolStarted(ToolCall("d", "find", {"q": "x"}), 1), passages, ev.AnswerDone(answer, "loop"),
+        ev.RunFinished("answer", answer),
+    ]  # fmt: skip
+    records = [ev.Record("r", seq, 1.8e9, event) for seq, event in enumerate(events)]
+    context = browser.new_context(color_scheme=scheme)
+    page, asked = opened(context, tmp_path / "run.html", html_of([records]))
     assert page.locator(".answer math").count() == 2
-    assert page.locator(".answer mfrac").first.bounding_box()["height"] > 20, "drawn above each other"
     colours = "[...document.querySelectorAll('.answer pre span')].map((one) => getComputedStyle(one).color)"
     assert len(set(page.evaluate(colours))) >= 4
+    assert page.locator("img[src^='data:image/png']").count() == 2, "in the answer and below the call"
+    page.locator(".answer button.cite[value='ID:7']").click()
+    assert "Read me." in page.locator(".source-card").inner_text()
+    assert not page.locator(".tool-body").first.is_visible()
+    page.get_by_role("button", name="Open all").click()
+    assert page.locator(".tool-body").first.is_visible()
+    page.locator(".log summary").click()
+    assert page.locator(".log pre").inner_text().count("\n") == len(records) - 1
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert axe(page) == []
+    assert {address.partition(":")[0] for address in asked[1:]} <= {"data"}, "it needs nothing else"
     context.close()
+
+
+def test_nothing_that_a_run_wrote_acts(browser: Any, tmp_path: Path):
+    context = browser.new_context()
+    context.add_init_script("window.owned = () => { window.isOwned = true; }")
+    page, asked = opened(context, tmp_path / "run.html", html_of([run(HOSTILE), run(HOSTILE, "r.c")], HOSTILE))
+    page.get_by_role("button", name="Open all").click()
+    for summary in page.locator(".log summary").all():
+        summary.click()
+    for link in page.locator("main a").all():
+        link.dispatch_event("mouseover")
+        assert (link.get_attribute("href") or "https:").startswith("https:")
+    assert page.evaluate("[window.isOwned ?? false, document.querySelectorAll('script').length]") == [False, 2]
+    assert page.locator("main :is(iframe, form, style, base, meta, object, embed, video)").count() == 0
+    assert page.locator(".turn").count() == 2
+    assert asked == [(tmp_path / "run.html").as_uri()]
+    context.close()
+
+
+def test_its_script_asks_nobody(built_page: None):
+    script = (ROOT / "src/treadle/_server/static/exported/page.js").read_text("utf-8")
+    for name in ("fetch(", "XMLHttpRequest", "EventSource", "WebSocket", "sendBeacon", "import("):
+        assert name not in script

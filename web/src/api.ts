@@ -1,5 +1,6 @@
 // Calls to the server. Paths are relative to the page, so it works behind any prefix.
 
+import { embeddedPicture, embeddedRecords, isExported } from "./embedded";
 import type { AgentLine, CallResult, ConversationLine, Decision, Hit, Json, LogRecord, Run, SentRequest, TurnLine } from "./types";
 
 export class ApiError extends Error {
@@ -18,6 +19,7 @@ export function url(path: string): string {
 }
 
 export async function call<T>(method: string, path: string, body?: unknown, kind = "json"): Promise<T> {
+  if (isExported) throw new ApiError(0, "This file needs no server, and asks none.");
   const init: RequestInit = { method, credentials: "same-origin" };
   if (body !== undefined) {
     init.headers = { "content-type": "application/json" };
@@ -69,8 +71,8 @@ export const api = {
   answer: (run: string, result: CallResult) => call("POST", `/api/runs/${part(run)}/results`, result),
   fork: (run: string, at: number, message: string) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { at, message }),
   branch: (run: string, body: { at?: number; question?: string }) => call<Created>("POST", `/api/runs/${part(run)}/fork`, { ...body, branch: true }),
-  records: (run: string, after: number) =>
-    call<{ records: LogRecord[]; more: boolean }>("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
+  records: async (run: string, after: number): Promise<{ records: LogRecord[]; more: boolean }> =>
+    isExported ? { records: embeddedRecords(run), more: false } : call("GET", `/api/runs/${part(run)}/records?after=${after}&limit=500`),
   request: (run: string, seq: number) => call<SentRequest>("GET", `/api/runs/${part(run)}/requests/${seq}`),
 };
 
@@ -80,6 +82,7 @@ export function fileUrl(run: string, place: number): string {
 }
 
 export function artifactUrl(run: string, call_id: string, name: string, download = false): string {
+  if (isExported) return embeddedPicture(run, call_id, name);
   const query = new URLSearchParams({ call_id });
   if (download) query.set("download", "true");
   return url(`/api/runs/${part(run)}/artifacts/${name.split("/").map(part).join("/")}?${query}`);

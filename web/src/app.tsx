@@ -7,6 +7,7 @@ import { Composer } from "./parts/composer";
 import { Guard } from "./parts/guard";
 import { Help } from "./parts/help";
 import { Login } from "./parts/login";
+import { Notice } from "./parts/notice";
 import { Sidebar } from "./parts/sidebar";
 import { Talk } from "./parts/talk";
 import { usePlace, type Place } from "./places";
@@ -77,15 +78,6 @@ function Aside({ place }: { place: Place }) {
 /** A part of the page that is loaded when it is first shown. Browsers do not all ask again for one that failed. */
 function PartMissing({ why }: { why: string }) {
   return <Failed what="This part of the page could not be loaded" why={why} again={() => location.reload()} name="Load the page again" />;
-}
-
-function Notice() {
-  const notice = useStore(store, (now) => now.notice);
-  return (
-    <div class="notice-place" role="alert">
-      {notice && <div class="notice">{notice}</div>}
-    </div>
-  );
 }
 
 /** Says what happens to those who do not see it; not every word, only the turns. */

@@ -35,22 +35,17 @@ def activity_of_component(component: str) -> str:
     return _OF_COMPONENTS.get(component, "thinking")
 
 
-def activity_of(event: ev.Event) -> str | None:
-    """Return what a run does from this event on; None where the event does not say."""
-    say = _OF_EVENTS.get(type(event))
-    return say(event) if say is not None else None
-
-
 def _phase(event: ev.PhaseChanged) -> str | None:
     if ": " in event.phase:  # it tells something that happened, not what goes on
         return None
     return _OF_PHASES.get(event.phase, event.phase.replace("_", " "))
 
 
-_OF_EVENTS: dict[type, Callable[[Any], str | None]] = {
+ACTIVITIES: dict[type, Callable[[Any], str | None]] = {
     ev.ToolSelectionStarted: lambda event: f"choosing among {event.total_tools} tools",
     ev.DagPlanning: lambda event: "planning",
     ev.DagPlanned: lambda event: "working on the plan",
     ev.AnswerOnly: lambda event: "answering with what is known",
     ev.PhaseChanged: _phase,
 }
+"""What a run does from an event on; None where that event does not say."""

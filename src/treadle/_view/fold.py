@@ -17,9 +17,9 @@ from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import ANSWERING, CONVERSATION, RunState
 from treadle._types.usage import NO_USAGE
 from treadle._view import items as it
-from treadle._view.activities import activity_of, activity_of_component
+from treadle._view.activities import ACTIVITIES, activity_of_component
 from treadle._view.items import Answer, Call, CallState, Change, Item, More, Put, Thought
-from treadle._view.notices import drawn_alone
+from treadle._view.notices import ALONE
 from treadle._view.waiting import waiting_calls
 
 TURN, STATUS, COST, ANSWER, END = "turn", "status", "cost", "answer", "end"
@@ -53,17 +53,14 @@ class RunView:
     def feed(self, record: ev.Record) -> list[Change]:
         """Take one record, stored or transient; return what it changes."""
         changes = self._changes = []
-        event, usage = record.event, self.state.usage
+        event, spending = record.event, self.state.spending
+        usage = spending.usage
         if not record.offset:
             self.state.apply(record)
-        if (item := drawn_alone(event, str(record.seq))) is not None:
-            self._put(item)
-        if (handler := _HANDLERS.get(type(event))) is not None:
+        for handler in _HANDLERS[type(event)]:
             handler(self, event, record)
-        if (activity := activity_of(event)) is not None:
-            self._now(activity=activity)
-        if self.state.usage is not usage and self.state.usage != usage:
-            self._put(it.Cost(COST, self.state.usage, self.state.usage.total_tokens))
+        if spending.usage is not usage and spending.usage != usage:
+            self._put(it.Cost(COST, spending.usage, spending.usage.total_tokens))
         if self.items.get(STATUS) is not self.status:
             self._put(self.status)
         return changes
@@ -84,18 +81,25 @@ class RunView:
     # ---- changing items
 
     def _put(self, item: Item) -> None:
-        before = self.items.get(item.id)
-        self.items[item.id] = item
-        self._changes.append(Put(item, before))
+        items, id = self.items, item.id
+        self._changes.append(Put(item, items.get(id)))
+        items[id] = item
 
     def _now(self, **changes: Any) -> None:
-        status = self.status
-        if any(getattr(status, name) != value for name, value in changes.items()):
-            self.status = replace(status, **changes)
+        status = replace(self.status, **changes)
+        if status != self.status:
+            self.status = status
 
     def _grow(self, id: str, text: str, reasoning: bool = False) -> None:
         self._pieces.setdefault(id, []).append(text)
         self._changes.append(More(id, text, reasoning))
+
+    def draw_alone(self, event: ev.Event, record: ev.Record) -> None:
+        self._put(ALONE[type(event)](event, str(record.seq)))
+
+    def say_activity(self, event: ev.Event, record: ev.Record) -> None:
+        if (activity := ACTIVITIES[type(event)](event)) is not None:
+            self._now(activity=activity)
 
     # ---- the run
 
@@ -288,7 +292,7 @@ class RunView:
             error=event.error,
             elapsed=event.elapsed,
             artifacts=tuple(
-                it.ArtifactLine(one.name, one.mime, one.summary, len(one.content)) for one in event.artifacts
+                [it.ArtifactLine(one.name, one.mime, one.summary, len(one.content)) for one in event.artifacts]
             ),
             truncated=event.full is not None,
             final=event.final,
@@ -431,8 +435,11 @@ def _ended(event: ev.ToolDone) -> CallState:
     return "refused" if event.error in _NOT_ADMITTED else "failed"
 
 
-_HANDLERS: dict[type, Callable[[RunView, Any, ev.Record], None]] = {
-    event: getattr(RunView, f"on_{event.__struct_config__.tag}")
-    for event in get_args(ev.Event)
-    if hasattr(RunView, f"on_{event.__struct_config__.tag}")
+_HANDLERS: dict[type, list[Callable[[RunView, Any, ev.Record], None]]] = {
+    kind: [
+        *([RunView.draw_alone] if kind in ALONE else ()),
+        *([own] if (own := getattr(RunView, f"on_{kind.__struct_config__.tag}", None)) is not None else ()),
+        *([RunView.say_activity] if kind in ACTIVITIES else ()),
+    ]
+    for kind in get_args(ev.Event)
 }

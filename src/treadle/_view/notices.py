@@ -16,12 +16,6 @@ from treadle._view.items import CheckItem, Checklist, Compaction, Interrupt, Ite
 CHECKLIST = "checklist"
 
 
-def drawn_alone(event: ev.Event, id: str) -> Item | None:
-    """The item that an event is drawn as whatever else has happened; None where there is none."""
-    make = ALONE.get(type(event))
-    return make(event, id) if make is not None else None
-
-
 def _retry(event: ev.ThinkFailed, id: str) -> Retry:
     attempt = event.component, event.iteration, event.attempt
     return Retry(id, *attempt, event.error, event.wait, rejected=bool(event.options))
@@ -143,3 +137,4 @@ ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.MessageRetracted: _quiet,
     ev.ReplyCapped: _quiet,
 }
+"""The items that events are drawn as whatever else has happened, by the event and an id."""

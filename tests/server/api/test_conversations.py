@@ -81,10 +81,10 @@ def test_a_branch_is_exported_as_a_page():
         assert page.headers["content-disposition"].startswith("attachment")
         assert page.headers["content-security-policy"] == "sandbox"
         text = page.data.decode()
-        assert "<strong>one / two</strong>" in text
+        assert "answer to **one / two**" in text
         assert "zwei" not in text
         newest = client.ask("GET", f"/api/conversations/{first}/export").data.decode()
-        assert "<strong>one / zwei</strong>" in newest
+        assert "answer to **one / zwei**" in newest
         assert "one / two" not in newest
         assert client.ask("GET", f"/api/conversations/{first}/export?until=nobody").status == 400
         assert client.ask("GET", "/api/conversations/nobody/export").status == 404

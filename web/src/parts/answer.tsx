@@ -2,6 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { api, artifactUrl } from "../api";
+import { isExported } from "../embedded";
 import { GroundsPlace } from "../grounds/asked";
 import { blocks, footnotes } from "../markdown";
 import { say } from "../model";
@@ -59,7 +60,7 @@ export function Answer({ text, open, run, items }: { text: string; open: boolean
       {shown.map((html, at) => (
         <div key={at} class="block" dangerouslySetInnerHTML={{ __html: html }} />
       ))}
-      {!open && <GroundsPlace run={run} place={place} shown={shown} />}
+      {!open && !isExported && <GroundsPlace run={run} place={place} shown={shown} />}
       {card && <SourceCard key={card.name} card={card} close={close} />}
     </section>
   );
@@ -111,7 +112,10 @@ function filesOf(run: string, items: Step[]) {
   const files = new Map<string, { address: string; mime: string }>();
   for (const item of items) {
     if (item.kind !== "call") continue;
-    for (const made of item.artifacts) files.set(made.name, { address: artifactUrl(run, item.call_id, made.name), mime: made.mime });
+    for (const made of item.artifacts) {
+      const address = artifactUrl(run, item.call_id, made.name);
+      if (address) files.set(made.name, { address, mime: made.mime });
+    }
   }
   return { find: (name: string) => files.get(name), key: files.size ? `${run} ${[...files.keys()].join(" ")}` : "" };
 }

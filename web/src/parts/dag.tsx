@@ -1,6 +1,7 @@
 // The plan as a picture: steps as boxes, what waits for what as lines, drawn again as they go on.
 
 import { useEffect, useState } from "preact/hooks";
+import { isExported } from "../embedded";
 import { seconds } from "../format";
 import { store } from "../model";
 import type { PlanStep } from "../items";
@@ -103,7 +104,7 @@ function Detail({ step }: { step: PlanStep }) {
       </p>
       {step.hint && <p class="quiet">Hint: {step.hint}</p>}
       {(step.error || step.result) && <pre tabIndex={0}>{step.error || step.result}</pre>}
-      {step.run && (
+      {step.run && !isExported && (
         <button type="button" class="link" onClick={() => store.set({ inspected: step.run })}>
           <Lens size={14} /> Inspect its run
         </button>

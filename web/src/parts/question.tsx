@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { versions } from "../branches";
 import { fileUrl } from "../api";
+import { isExported } from "../embedded";
 import { again, sentFiles, store, toBranch, type Turn } from "../model";
 import { useStore } from "../store";
 import { Back, Chevron, File, Pencil } from "./icons";
@@ -14,19 +15,21 @@ export function Question({ turn }: { turn: Turn }) {
     setEditing(false);
     window.setTimeout(() => pencil.current?.focus());
   };
-  if (editing) return <Editor turn={turn} leave={leave} />;
+  if (editing && !isExported) return <Editor turn={turn} leave={leave} />;
   return (
     <div class="question-place">
       <div class="question">
         <p>{turn.question}</p>
         <Files turn={turn} />
       </div>
-      <div class="question-actions">
-        <Versions turn={turn} />
-        <button type="button" class="icon" ref={pencil} aria-label="Edit and ask again" title="Edit and ask again" disabled={!turn.view.done} onClick={() => setEditing(true)}>
-          <Pencil size={15} />
-        </button>
-      </div>
+      {!isExported && (
+        <div class="question-actions">
+          <Versions turn={turn} />
+          <button type="button" class="icon" ref={pencil} aria-label="Edit and ask again" title="Edit and ask again" disabled={!turn.view.done} onClick={() => setEditing(true)}>
+            <Pencil size={15} />
+          </button>
+        </div>
+      )}
     </div>
   );
 }

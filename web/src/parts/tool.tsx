@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { artifactUrl } from "../api";
+import { isExported } from "../embedded";
 import { brief, bytes, pretty, readable, seconds } from "../format";
 import { store } from "../model";
 import type { ArtifactLine, Call } from "../items";
@@ -41,7 +42,7 @@ export function ToolCard({ use, run }: { use: Call; run: string }) {
             <Chevron size={15} />
           </span>
         </summary>
-        {open && (
+        {(open || isExported) && (
           <div class="tool-body">
             <Body use={use} run={run} />
           </div>
@@ -88,7 +89,7 @@ function Body({ use, run }: { use: Call; run: string }) {
         </>
       )}
       {child && <ChildRun run={child} />}
-      {child && (
+      {child && !isExported && (
         <button type="button" class="link" onClick={() => store.set({ inspected: child })}>
           <Lens size={14} /> Inspect the run it started
         </button>
@@ -135,6 +136,8 @@ function ArtifactView({ artifact, run, call }: { artifact: ArtifactLine; run: st
   const [open, setOpen] = useState(false);
   // A picture is looked at at once. One with scripts in it (SVG) does not run them there, but it stays in its frame.
   const picture = /^image\/(png|jpeg|gif|webp|avif)$/.test(artifact.mime);
+  const address = artifactUrl(run, call, artifact.name);
+  if (isExported && !address) return <p class="quiet artifact">{artifact.name}: {artifact.summary || artifact.mime}, in the log</p>;
   return (
     <div class="artifact">
       <div class="artifact-head">
@@ -146,14 +149,14 @@ function ArtifactView({ artifact, run, call }: { artifact: ArtifactLine; run: st
           </span>
           <span class="quiet">{picture === open ? "Preview" : "Hide"}</span>
         </button>
-        <a class="icon" href={artifactUrl(run, call, artifact.name, true)} download={artifact.name} aria-label={`Download ${artifact.name}`} title="Download">
+        <a class="icon" href={isExported ? address : artifactUrl(run, call, artifact.name, true)} download={artifact.name} aria-label={`Download ${artifact.name}`} title="Download">
           <Download size={16} />
         </a>
       </div>
       {artifact.summary && <p class="quiet">{artifact.summary}</p>}
       {/* No permission at all: what a tool made can be looked at, it cannot act. The server says the same in its headers. */}
-      {picture && !open && <img class="artifact-picture" src={artifactUrl(run, call, artifact.name)} alt={artifact.summary || artifact.name} loading="lazy" />}
-      {!picture && open && <iframe sandbox="" title={`Preview of ${artifact.name}`} src={artifactUrl(run, call, artifact.name)} loading="lazy" referrerpolicy="no-referrer" />}
+      {picture && !open && <img class="artifact-picture" src={address} alt={artifact.summary || artifact.name} loading="lazy" />}
+      {!picture && open && <iframe sandbox="" title={`Preview of ${artifact.name}`} src={address} loading="lazy" referrerpolicy="no-referrer" />}
     </div>
   );
 }

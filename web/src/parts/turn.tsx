@@ -2,6 +2,7 @@
 
 import { memo } from "../memo";
 import { useState } from "preact/hooks";
+import { isExported } from "../embedded";
 import { count, money, plural, seconds } from "../format";
 import { again, store, takeUp, watchAgain, type Turn } from "../model";
 import { GroundsButton } from "../grounds/asked";
@@ -25,8 +26,8 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
       {view.dag.length > 0 && <Dag steps={view.dag} round={view.round} />}
       {view.checklist.length > 0 && <Checklist steps={view.checklist} />}
       <Steps turn={turn} />
-      {view.waiting.length > 0 && <Approvals run={turn.run} calls={view.waiting} />}
-      {working && !view.waiting.length && !view.answer && <Activity turn={turn} />}
+      {view.waiting.length > 0 && !isExported && <Approvals run={turn.run} calls={view.waiting} />}
+      {working && (isExported || (!view.waiting.length && !view.answer)) && <Activity turn={turn} />}
       {view.error && <Failure turn={turn} />}
       {view.speaker && (
         <p class="speaker quiet">
@@ -43,7 +44,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
 const MOST_STEPS = 200;
 
 function Steps({ turn }: { turn: Turn }) {
-  const [shown, setShown] = useState(MOST_STEPS);
+  const [shown, setShown] = useState(isExported ? Infinity : MOST_STEPS);
   const { steps: items } = turn.view;
   if (!items.length) return null;
   const earlier = Math.max(0, items.length - shown);
@@ -160,6 +161,7 @@ function Checklist({ steps }: { steps: RunView["checklist"] }) {
 }
 
 function Activity({ turn }: { turn: Turn }) {
+  if (isExported) return turn.view.activity ? <p class="activity">Not finished: {turn.view.activity}</p> : null;
   if (turn.refused) {
     const why = turn.refused === 404 ? "The server does not know it (any more)." : `The server answered ${turn.refused}.`;
     return <Failed what="This run cannot be shown" why={why} again={() => watchAgain(turn.run)} />;
@@ -198,7 +200,7 @@ function Failure({ turn }: { turn: Turn }) {
           <p class="pre">{view.error.partial}</p>
         </details>
       )}
-      {view.done && (
+      {view.done && !isExported && (
         <>
           <p class="quiet">{found ? `Kept: the ${plural(found, "result")} of its tools. Trying again goes on from there.` : "Nothing is lost: the question and the log are kept."}</p>
           <div class="decision">
@@ -246,23 +248,27 @@ function Foot({ turn }: { turn: Turn }) {
     <footer class="turn-foot">
       <span class={done.success ? "" : "warn"}>{facts.join(" · ")}</span>
       <span class="actions">
-        {done.stop_reason === "cancelled" && (
+        {done.stop_reason === "cancelled" && !isExported && (
           <button type="button" class="link" onClick={() => void again(turn.run, "", true)}>
             Go on
           </button>
         )}
-        <button type="button" class="icon" aria-label="Answer again" title="Answer again" onClick={() => void again(turn.run)}>
-          <Again size={16} />
-        </button>
+        {!isExported && (
+          <button type="button" class="icon" aria-label="Answer again" title="Answer again" onClick={() => void again(turn.run)}>
+            <Again size={16} />
+          </button>
+        )}
         {turn.view.answer && (
           <button type="button" class="icon" aria-label="Copy the answer" title="Copy" onClick={() => void copy(turn.view.answer)}>
             <Copy size={16} />
           </button>
         )}
-        {turn.view.answer && <GroundsButton run={turn.run} />}
-        <button type="button" class="icon" aria-label="Inspect this run" title="Inspect (Alt+I)" aria-pressed={inspected} onClick={() => store.set({ inspected: turn.run })}>
-          <Lens size={16} />
-        </button>
+        {turn.view.answer && !isExported && <GroundsButton run={turn.run} />}
+        {!isExported && (
+          <button type="button" class="icon" aria-label="Inspect this run" title="Inspect (Alt+I)" aria-pressed={inspected} onClick={() => store.set({ inspected: turn.run })}>
+            <Lens size={16} />
+          </button>
+        )}
       </span>
     </footer>
   );

@@ -94,19 +94,22 @@ class Timeline:
     def feed(self, record: Record) -> Iterator[Item]:
         view = self._views[record.run]
         own = record.run == self.run_id
-        for change in view.feed(record):
+        changes, depth = view.feed(record), self._depth(record.run)
+        for change in changes:
             if isinstance(change, it.More):
                 if own and not change.id.startswith("call:"):
                     self._writing = change.id
                 continue
             item = change.item
-            if isinstance(item, it.Status) and item.activity:
-                self.activity = item.activity
-            elif isinstance(item, it.Thought) and item.usage is not NO_USAGE:
-                self.usage += item.usage - (change.before.usage if isinstance(change.before, it.Thought) else NO_USAGE)
+            if isinstance(item, it.Status):
+                self.activity = item.activity or self.activity
+                continue
+            if isinstance(item, it.Thought) and item.usage is not NO_USAGE:
+                before = change.before.usage if isinstance(change.before, it.Thought) else NO_USAGE
+                self.usage += item.usage if before is NO_USAGE else item.usage - before
             elif isinstance(item, it.Answer) and own and item.state == "final":
                 yield item
-            yield from _drawn(change, self._depth(record.run))
+            yield from _drawn(change, depth)
 
     def _depth(self, run: str) -> int:
         turn = self._views[run].items.get("turn")
@@ -116,15 +119,18 @@ class Timeline:
 def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
     """Return what an item is printed as, once it is complete."""
     match item := change.item:
-        case it.Status() | it.Cost():  # the most frequent ones, shown in the status line
-            pass
-        case it.Thought(state="done") if item.component in CONVERSATION:
+        case it.Call():  # the most frequent ones come first
+            if item.ended and not (isinstance(change.before, it.Call) and change.before.ended):
+                yield Card(item, depth)
+        case it.Thought():
+            if item.state != "done" or item.component not in CONVERSATION:
+                return
             if item.problem:
                 yield Line("warning", f"invalid reply: {one_line(item.problem, 200)}", depth)
             elif item.words and not item.is_answer:
                 yield Line("thought", item.words, depth)
-        case it.Call() if item.ended and not (isinstance(change.before, it.Call) and change.before.ended):
-            yield Card(item, depth)
+        case it.Cost():  # shown in the status line
+            pass
         case it.Retry(rejected=False):
             again = "" if item.wait is None else f"; next attempt in {seconds(item.wait)}"
             yield Line("warning", f"attempt {item.attempt} failed: {one_line(item.error, 200)}{again}", depth)

@@ -47,7 +47,7 @@ async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
 
 async def _write_page(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
     """Write a page of the run, then of those of its sub-agents."""
-    from treadle._journal.pages.html import html_of
+    from treadle._server.exported import html_of
 
     children = [info.run_id for info in await journal.list(parent=run_id, limit=1000)]
     runs = [await journal.load(each, salvage=args.salvage) for each in (run_id, *reversed(children))]

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from treadle._agent.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
-from treadle._journal.pages.html import html_of
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.exported import html_of
 from treadle._server.live.branches import parents
 from treadle._types.errors import RunNotFoundError
 from treadle._types.state import fold

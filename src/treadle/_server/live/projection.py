@@ -92,10 +92,9 @@ class Projection:
     def _changed_items(self, changes: Sequence[it.Put], seq: int) -> list[ClientEvent]:
         changed = [change.item for change in changes]
         thoughts = [item for item in changed if isinstance(item, it.Thought) and self._ends_draft(item)]
-        left = [self._left_draft(item, seq) for item in thoughts]
-        if any(left):
+        if any(self._left_draft(item, seq) for item in thoughts):
             changed.append(it.Answer("answer", "retracted"))
-        return [ClientEvent("items", {"items": msgspec.to_builtins(changed)}, Position(seq))] if changed else []
+        return [ClientEvent("items", {"items": changed}, Position(seq))] if changed else []
 
     def live(self, event: ev.Event, size: int, at: Position) -> Iterator[ClientEvent]:
         """Return what streams between records as changes of items; `size` characters of text that end at `at`."""
@@ -106,8 +105,7 @@ class Projection:
                 data = {"item": change.id, "content": change.text, "reasoning": change.reasoning}
                 yield ClientEvent("piece", data, at, start)
             else:
-                items = {"items": [msgspec.to_builtins(change.item)]}
-                yield ClientEvent("items", items, Position(at.seq, start), opens=True)
+                yield ClientEvent("items", {"items": [change.item]}, Position(at.seq, start), opens=True)
 
     # ---- text of the answer
 

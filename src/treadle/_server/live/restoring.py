@@ -9,9 +9,10 @@ import msgspec
 
 from treadle._engine.core.masks import Masks
 from treadle._server.live.positions import ClientEvent
+from treadle._view.items import Call, Interrupt, Item, Turn
 
 _READ = frozenset(("answer", "done", "error", "thought", "phase"))
-_NOT_RESTORED = frozenset(("turn", "interrupt"))
+_NOT_RESTORED = (Turn, Interrupt)
 """Kinds of items that a client gets as they are in the log. So are calls, unless a person is asked about them."""
 
 
@@ -47,14 +48,13 @@ class Restoring:
         return msgspec.structs.replace(event, data=self._masks.restored(event.data))
 
     def _restored_items(self, event: ClientEvent) -> ClientEvent:
-        items = [self._masks.restored(item) if _is_read(item) else item for item in event.data["items"]]
+        restored = self._masks.restored
+        items = [restored(msgspec.to_builtins(item)) if _is_read(item) else item for item in event.data["items"]]
         return msgspec.structs.replace(event, data={"items": items})
 
 
-def _is_read(item: dict[str, Any]) -> bool:
-    if item["kind"] == "call":
-        return bool(item["state"] == "asked")
-    return item["kind"] not in _NOT_RESTORED
+def _is_read(item: Item) -> bool:
+    return item.state == "asked" if isinstance(item, Call) else not isinstance(item, _NOT_RESTORED)
 
 
 def _joined(first: ClientEvent, second: ClientEvent) -> ClientEvent:
