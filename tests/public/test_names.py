@@ -20,8 +20,8 @@ READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *so
 
 PLUGINS = set(
     """Approval BackgroundAgents Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard Guardrail
-    HistoryTrim judged matches on_topic without LoopGuard McpTools Memory MemoryStore Observer Paging Pause PersonalData
-    Research
+    HistoryTrim forbid_patterns matches model_judge on_topic LoopGuard McpTools Memory MemoryStore Observer
+    Paging Pause PersonalData Research
     Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry Skills ToolSearch ToolOutcome
     ToolSelection UnsourcedValueGuard Dialect Encoding TextDialect add_dialect""".split()
 )
@@ -51,6 +51,13 @@ def names_of(module: str) -> list[str]:
 )
 def test_names(module: str, names: set[str]):
     assert set(importlib.import_module(module).__all__) == names
+
+
+def test_every_name_of_0_2_is_still_there():
+    for entry in re.split(r"\n(?=treadle)", (ROOT / "tests" / "data" / "names_0_2.txt").read_text("utf-8")):
+        module, names = entry.split(":")
+        loaded = importlib.import_module(module)
+        assert [name for name in names.split() if not hasattr(loaded, name)] == []
 
 
 def test_every_event_is_public():
