@@ -13,12 +13,15 @@ from msgspec import Struct
 
 from treadle._journal.base import Journal, RunInfo
 from treadle._journal.catalog.changes import annotations_of
-from treadle._journal.catalog.values import Annotations
+from treadle._journal.catalog.values import MAX_TAGS, Annotations
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
 from treadle._types.events import SCHEMA, Record, RunStarted
 
 FORMAT = "treadle-run"
+IMPORTED, RECORDED = "imported", "recorded"
+FOREIGN = {IMPORTED, RECORDED}
+"""Tags of runs that were made elsewhere: what they say may be a stranger's."""
 
 
 class _Header(Struct, frozen=True, omit_defaults=True):
@@ -85,9 +88,10 @@ async def import_run(journal: Journal, data: bytes) -> str:
         for run, records in logs.items():
             await journal.append(records)
             stored.append(run)
-        for run, noted in header.notes.items():
-            if run in logs:
-                await journal.annotate(run, **msgspec.structs.asdict(noted))
+        for run in logs:
+            noted = header.notes.get(run, Annotations())
+            noted = msgspec.structs.replace(noted, tags=(*noted.tags[: MAX_TAGS - 1], IMPORTED))
+            await journal.annotate(run, **msgspec.structs.asdict(noted))
     except BaseException:
         for run in stored[:1]:  # its children are deleted with it
             await journal.delete(run)

@@ -125,7 +125,7 @@ def _register_experiments(actions: Any) -> None:
     repeatable(action, "--try-line", metavar="TEXT", help="also try this line of the prompt")
     repeatable(action, "--try-guard", metavar="NAME", help="also try with this plug-in")
     repeatable(action, "--source", metavar="FILE", help="a file to look for the cause in")
-    flag(action, "--apply", help="after showing it, apply the patch of the first cause to the file")
+    flag(action, "--apply", help="after showing it and asking, apply the patch of the first cause to the file")
     action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")
     action.add_argument("--trials", type=count, default=1, metavar="N", help="repetitions of each experiment (1)")
     action.add_argument("--parallel", type=count, default=4, metavar="N", help="experiments at the same time (4)")
