@@ -297,7 +297,7 @@ class _Parser:
             case "boxed":
                 return f'<mrow class="boxed">{self.one()}</mrow>'
             case "not":
-                return f"<mo>{re.sub('<[^>]+>', '', self.one())}\u0338</mo>"
+                return f"<mo>{re.sub('<[^<>]+>', '', self.one())}\u0338</mo>"
             case "left":
                 return self.fenced()
             case "begin":
