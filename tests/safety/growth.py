@@ -32,7 +32,7 @@ class Use(NamedTuple):
         compiled: re.Pattern[Any] = re.compile(self.pattern, self.flags)
         match self.method:
             case "sub" | "subn":
-                return lambda text: compiled.sub(lambda _: "", text)
+                return lambda text: compiled.sub("", text)
             case "finditer":
                 return lambda text: sum(1 for _ in compiled.finditer(text))
             case method:

@@ -46,7 +46,7 @@ async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, no
     With `salvage`, a damaged run is exported up to its first damaged record.
     """
     records = await journal.load(run_id, salvage=salvage)
-    infos = [await journal.info(run_id), *await _descendants(journal, run_id)]
+    infos = [await journal.info(run_id), *await descendants(journal, run_id)]
     for child in infos[1:]:
         records.extend(await journal.load(child.run_id, salvage=salvage))
     noted = {info.run_id: annotations_of(info) for info in infos}
@@ -59,11 +59,12 @@ def _written(header: _Header, records: Sequence[Record]) -> bytes:
     return b"\n".join([msgspec.json.encode(header), *(msgspec.json.encode(record) for record in records), b""])
 
 
-async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:
-    descendants: list[RunInfo] = []
+async def descendants(journal: Journal, run_id: str) -> list[RunInfo]:
+    """The runs inside a run, and inside those."""
+    inside: list[RunInfo] = []
     for child in await journal.list(parent=run_id, limit=1_000_000):
-        descendants += [child, *await _descendants(journal, child.run_id)]
-    return descendants
+        inside += [child, *await descendants(journal, child.run_id)]
+    return inside
 
 
 def is_exported(data: bytes) -> bool:
