@@ -336,23 +336,16 @@ async def _restore_texts(con: Any) -> None:
 def _connection_class(driver: Any) -> Any:
     """A connection that takes any text (`texts.py`), also in arrays, for which asyncpg has a codec of its own."""
 
-    class Connection(driver.Connection):
-        async def execute(self, query: str, *args: Any, **options: Any) -> Any:
-            return await super().execute(query, *map(_storable, args), **options)
+    def taking_any_text(name: str) -> Any:
+        method = getattr(driver.Connection, name)
 
-        async def executemany(self, command: str, args: Any, **options: Any) -> Any:
-            return await super().executemany(command, [[*map(_storable, row)] for row in args], **options)
+        async def call(con: Any, query: str, *args: Any, **options: Any) -> Any:
+            return await method(con, query, *map(_storable, args), **options)
 
-        async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
-            return await super().fetch(query, *map(_storable, args), **options)
+        return call
 
-        async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
-            return await super().fetchrow(query, *map(_storable, args), **options)
-
-        async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
-            return await super().fetchval(query, *map(_storable, args), **options)
-
-    return Connection
+    names = ("execute", "executemany", "fetch", "fetchrow", "fetchval")
+    return type("Connection", (driver.Connection,), {name: taking_any_text(name) for name in names})
 
 
 def _storable(value: Any) -> Any:

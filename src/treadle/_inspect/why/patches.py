@@ -113,7 +113,7 @@ def _in_python(text: str, change: Change, path: Path, agent: Agent[Any, Any], bu
     except (SyntaxError, ValueError):
         return None
     if change.kind == "prompt":
-        literals = [one for one in _prompt_literals(tree) if any(_words(one.value) in part for part in built)]
+        literals = [one for one in _prompt_literals(tree) if any(_words(str(one.value)) in part for part in built)]
     else:
         literals = list(_tool_literals(tree, path, agent, change.name))
     data = text.encode()
@@ -127,22 +127,16 @@ def _in_python(text: str, change: Change, path: Path, agent: Agent[Any, Any], bu
     return edits[0] if len(edits) == 1 else None
 
 
-class _Text(ast.Constant):
-    """A literal of text."""
-
-    value: str
-
-
-def _texts(node: ast.AST) -> Iterator[_Text]:
+def _texts(node: ast.AST) -> Iterator[ast.Constant]:
     """Literals that are texts by themselves: the parts of an f-string have no place of their own in the file."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield cast("_Text", node)
+        yield node
     elif not isinstance(node, ast.JoinedStr):
         for inner in ast.iter_child_nodes(node):
             yield from _texts(inner)
 
 
-def _prompt_literals(tree: ast.Module) -> Iterator[_Text]:
+def _prompt_literals(tree: ast.Module) -> Iterator[ast.Constant]:
     """Literals in the arguments that build a prompt, and in what is assigned to the names that stand there."""
     words = [word for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords]
     values = [word.value for word in words if word.arg in _PROMPTS]
@@ -153,7 +147,7 @@ def _prompt_literals(tree: ast.Module) -> Iterator[_Text]:
         yield from _texts(value)
 
 
-def _tool_literals(tree: ast.Module, path: Path, agent: Agent[Any, Any], name: str) -> Iterator[_Text]:
+def _tool_literals(tree: ast.Module, path: Path, agent: Agent[Any, Any], name: str) -> Iterator[ast.Constant]:
     """The docstring of the tool's function, and the descriptions in its decorators and annotations."""
     tool = agent.toolkit.get(name)
     function: Any = inspect.unwrap(tool.execute) if tool is not None else None
@@ -170,13 +164,13 @@ def _tool_literals(tree: ast.Module, path: Path, agent: Agent[Any, Any], name: s
         yield from _descriptions([*node.decorator_list, node.args])
 
 
-def _descriptions(nodes: Iterable[ast.AST]) -> Iterator[_Text]:
+def _descriptions(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     for node in (inner for one in nodes for inner in ast.walk(one)):
         if isinstance(node, ast.keyword) and node.arg == "description":
             yield from _texts(node.value)
         elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Annotated"):
             parts = node.slice.elts[1:] if isinstance(node.slice, ast.Tuple) else []
-            yield from (cast("_Text", part) for part in parts if isinstance(part, ast.Constant))
+            yield from (part for part in parts if isinstance(part, ast.Constant))
 
 
 def _span(node: ast.Constant) -> tuple[tuple[int, int], tuple[int, int]]:
