@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from treadle._journal import sqlite_store
 from treadle._journal.sqlite import SqliteJournal
-from treadle._types.errors import CorruptLogError, JournalError
+from treadle._types.errors import CorruptLogError, JournalError, RunNotFoundError
 
 from .contract import PICTURE, JournalContract, Make, with_files
 from .logs import done, log, started
@@ -232,3 +234,66 @@ def test_any_file_name_will_do(tmp_path: Path):
     path = tmp_path / "my runs #1 100%?.db" if sys.platform != "win32" else tmp_path / "my runs #1 100%.db"
     asyncio.run(closed(path))
     assert path.stat().st_size > 0
+
+
+def test_flipped_bytes_are_said_to_be_damage_and_the_rest_is_read(tmp_path: Path):
+    """Whatever is damaged, nothing but an error of ours comes of it; what is intact is loaded."""
+    whole = tmp_path / "whole.db"
+
+    async def written() -> None:
+        journal = SqliteJournal(whole)
+        for run in "abc":
+            await journal.append(log(run))
+            await journal.annotate(run, note="a note", tags=["tag"])
+        await journal.aclose()
+
+    def damaged(seed: int) -> Path:
+        changed, data, path = random.Random(seed), bytearray(whole.read_bytes()), tmp_path / f"{seed}.db"
+        for _ in range(changed.choice((1, 3, 30))):
+            data[changed.randrange(100, len(data))] = changed.randrange(256)
+        path.write_bytes(data)
+        return path
+
+    async def read(path: Path) -> int:
+        journal, salvaged = SqliteJournal(path, read_only=True), 0
+        for run in "abc":
+            for work in (journal.list(), journal.info(run), journal.load(run), journal.overview()):
+                with suppress(JournalError):
+                    await work
+            with suppress(CorruptLogError, RunNotFoundError):
+                salvaged += len(await journal.load(run, salvage=True))
+        await journal.aclose()
+        return salvaged
+
+    async def main() -> None:
+        await written()
+        counts = [await read(damaged(seed)) for seed in range(40)]
+        assert sum(counts) > 40, "most of the records are read"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "CREATE VIEW v AS SELECT * FROM records",
+    ],
+)
+def test_code_in_a_file_from_somebody_else_does_not_run(tmp_path: Path, code: str, read_only: bool):
+    path = tmp_path / "journal.db"
+
+    async def main() -> None:
+        journal = SqliteJournal(path)
+        await journal.append(log("a"))
+        await journal.aclose()
+        with closing(sqlite3.connect(path)) as con:
+            con.execute(code)
+            con.commit()
+        foreign = SqliteJournal(path, read_only=read_only)
+        with pytest.raises(JournalError, match=r"has the (trigger 't'|view 'v'), which no journal has"):
+            await foreign.load("a")
+        await foreign.aclose()
+
+    asyncio.run(main())

@@ -490,3 +490,13 @@ def test_a_result_at_the_very_start_is_a_group_of_its_own():
 def test_texts_of_the_user_in_order():
     state = state_of(ev.MessageAdded(UserMessage("b")), ev.Injected(("m",), ("c",)))
     assert user_texts(window(state)) == ["q", "b", "[USER INTERRUPT]\nc"]
+
+
+def test_a_clock_that_is_set_back_takes_nothing_from_a_duration():
+    times = (1000.0, 1004.0, 10.0, 13.0)
+    state = fold(
+        ev.Record("run", seq, time, ev.RunStarted("q") if not seq else ev.LoopStarted())
+        for seq, time in enumerate(times)
+    )
+    assert state.elapsed == 7.0
+    assert state_of(reply(ADD)).elapsed == 1.0

@@ -48,7 +48,7 @@ export interface Created {
 }
 
 export const api = {
-  session: () => call<{ user: string; needs_token: boolean }>("GET", "/api/session"),
+  session: () => call<{ user: string; needs_token: boolean; id_prefix: string }>("GET", "/api/session"),
   logIn: (token: string) => call<{ user: string }>("POST", "/api/session", { token }),
   logOut: () => call("DELETE", "/api/session"),
   agents: () => call<{ agents: AgentLine[] }>("GET", "/api/agents").then((found) => found.agents),

@@ -122,6 +122,7 @@ export const enter = () =>
       const session = await api.session();
       if (session.needs_token) return store.set({ door: "token" });
       const agents = await api.agents(); // before the door opens: a question needs an agent to go to
+      idPrefix = session.id_prefix;
       store.set({ door: "open", user: session.user, agents, agent: agents[0]?.name ?? "" });
     } catch (error) {
       return store.set({ failed: reason(error) });
@@ -479,6 +480,10 @@ export const remove = (conversation: string) =>
     await refresh();
   });
 
+let idPrefix = "";
+
+/** Begins as the server wants this user's ids to begin: then the run has it as it is. */
 function newId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return idPrefix + id.slice(idPrefix.length);
 }

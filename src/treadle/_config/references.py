@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from treadle._config.document import Component, Document, Path, Problem
 
-_REFERENCE = re.compile(r"\{\{\s*([^}]+?)\s*\}\}")
+_REFERENCE = re.compile(r"\{\{\s{0,100}([^{}]{1,500}?)\s{0,100}\}\}")
 SYSTEM = ("sys.query", "sys.user")
 """References that every run provides: the question, and who asks."""
 _OUTPUT = "content"

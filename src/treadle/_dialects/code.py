@@ -31,7 +31,7 @@ MODULES = "asyncio, collections, datetime, decimal, functools, itertools, json, 
 _FENCE = re.compile(r"^[ \t]*(`{3,10}|~{3,10})[ \t]{0,8}([\w+-]{0,20})[^\n]*\n", re.MULTILINE)
 _TAG = re.compile(r"<(code|python|execute)>", re.IGNORECASE)
 _PYTHON_NAMES = ("python", "py", "python3", "tool_code", "code")
-_INVENTED_RESULT = re.compile(r"<_?result\b|^\s*(?:Observation|Output|Result)s?:", re.MULTILINE | re.IGNORECASE)
+_INVENTED_RESULT = re.compile(r"<_?result\b|^[ \t]*(?:Observation|Output|Result)s?:", re.MULTILINE | re.IGNORECASE)
 """A model that continues after its code invents the result of that code."""
 
 

@@ -185,7 +185,7 @@ def metadata_of(state: RunState) -> dict[str, Any]:
         "dialect": state.dialect,
         "model": state.model,
         "breaks": [why for _, why in state.conversation.breaks],
-        "elapsed": state.updated - state.created,
+        "elapsed": state.elapsed,
     }
 
 
@@ -230,7 +230,7 @@ def result_of(
         metadata=metadata_of(state),
         tools_used=tools_used,
         created=state.created,
-        elapsed=state.updated - state.created,
+        elapsed=state.elapsed,
         run_id=run_id,
         error=error,
         artifacts=tuple(artifact for step in state.steps for artifact in step.artifacts),

@@ -100,7 +100,7 @@ def _facts(state: RunState) -> dict[str, str]:
         "output tokens": str(usage.output_tokens),
         "cached tokens": str(usage.cached_tokens),
         "cost": "" if usage.cost is None else f"${usage.cost:.6f}",
-        "seconds": f"{max(0.0, state.updated - state.created):.2f}",
+        "seconds": f"{state.elapsed:.2f}",
     }
 
 

@@ -13,12 +13,15 @@ from msgspec import Struct
 
 from treadle._journal.base import Journal, RunInfo
 from treadle._journal.catalog.changes import annotations_of
-from treadle._journal.catalog.values import Annotations
+from treadle._journal.catalog.values import MAX_TAGS, Annotations
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
 from treadle._types.events import SCHEMA, Record, RunStarted
 
 FORMAT = "treadle-run"
+IMPORTED, RECORDED = "imported", "recorded"
+FOREIGN = {IMPORTED, RECORDED}
+"""Tags of runs that were made elsewhere: what they say may be a stranger's."""
 
 
 class _Header(Struct, frozen=True, omit_defaults=True):
@@ -43,7 +46,7 @@ async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, no
     With `salvage`, a damaged run is exported up to its first damaged record.
     """
     records = await journal.load(run_id, salvage=salvage)
-    infos = [await journal.info(run_id), *await _descendants(journal, run_id)]
+    infos = [await journal.info(run_id), *await descendants(journal, run_id)]
     for child in infos[1:]:
         records.extend(await journal.load(child.run_id, salvage=salvage))
     noted = {info.run_id: annotations_of(info) for info in infos}
@@ -56,11 +59,12 @@ def _written(header: _Header, records: Sequence[Record]) -> bytes:
     return b"\n".join([msgspec.json.encode(header), *(msgspec.json.encode(record) for record in records), b""])
 
 
-async def _descendants(journal: Journal, run_id: str) -> list[RunInfo]:
-    descendants: list[RunInfo] = []
+async def descendants(journal: Journal, run_id: str) -> list[RunInfo]:
+    """The runs inside a run, and inside those."""
+    inside: list[RunInfo] = []
     for child in await journal.list(parent=run_id, limit=1_000_000):
-        descendants += [child, *await _descendants(journal, child.run_id)]
-    return descendants
+        inside += [child, *await descendants(journal, child.run_id)]
+    return inside
 
 
 def is_exported(data: bytes) -> bool:
@@ -85,9 +89,10 @@ async def import_run(journal: Journal, data: bytes) -> str:
         for run, records in logs.items():
             await journal.append(records)
             stored.append(run)
-        for run, noted in header.notes.items():
-            if run in logs:
-                await journal.annotate(run, **msgspec.structs.asdict(noted))
+        for run in logs:
+            noted = header.notes.get(run, Annotations())
+            noted = msgspec.structs.replace(noted, tags=(*noted.tags[: MAX_TAGS - 1], IMPORTED))
+            await journal.annotate(run, **msgspec.structs.asdict(noted))
     except BaseException:
         for run in stored[:1]:  # its children are deleted with it
             await journal.delete(run)

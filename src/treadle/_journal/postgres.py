@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack, cast
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog.changes import summarise_older
@@ -19,6 +19,7 @@ from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
+from treadle._journal.texts import restored, storable
 from treadle._safety.secrets import address_secrets, known_secrets
 from treadle._types.errors import (
     ConfigError,
@@ -278,7 +279,13 @@ class PostgresJournal:
                 except ImportError:
                     raise MissingExtraError("The Postgres journal", "postgres") from None
                 self._loop = asyncio.get_running_loop()
-                pool = await self._driver.create_pool(self._dsn, min_size=1, max_size=self._pool_size)
+                pool = await self._driver.create_pool(
+                    self._dsn,
+                    min_size=1,
+                    max_size=self._pool_size,
+                    init=_restore_texts,
+                    connection_class=_connection_class(self._driver),
+                )
                 try:
                     async with pool.acquire() as con:
                         await self._store.migrate(con)
@@ -320,3 +327,28 @@ class PostgresJournal:
         if isinstance(error, (d.PostgresError, d.InterfaceError)):
             return JournalError(f"the Postgres server reported an error ({type(error).__name__}: {error})")
         return error
+
+
+async def _restore_texts(con: Any) -> None:
+    await con.set_type_codec("text", schema="pg_catalog", encoder=str, decoder=restored, format="text")
+
+
+def _connection_class(driver: Any) -> Any:
+    """A connection that takes any text (`texts.py`), also in arrays, for which asyncpg has a codec of its own."""
+
+    def taking_any_text(name: str) -> Any:
+        method = getattr(driver.Connection, name)
+
+        async def call(con: Any, query: str, *args: Any, **options: Any) -> Any:
+            return await method(con, query, *map(_storable, args), **options)
+
+        return call
+
+    names = ("execute", "executemany", "fetch", "fetchrow", "fetchval")
+    return type("Connection", (driver.Connection,), {name: taking_any_text(name) for name in names})
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    return [_storable(item) for item in cast("list[Any]", value)] if isinstance(value, list | tuple) else value

@@ -229,6 +229,11 @@ class SqliteJournal:
                 # WAL mode writes files beside the database even for reading. Where that cannot be, read it alone.
                 con.close()
                 con = store.connect(self.path, read_only=True, immutable=True)
+            try:
+                store.refuse_foreign_code(con)
+            except JournalError as error:
+                con.close()
+                raise JournalError(f"journal {self.path} {error}") from None
             catalog.add_missing_tables(con)
         catalog.prepare_reader(con)
         return con

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 
@@ -26,6 +27,7 @@ from treadle._journal.rows import (
     refuse_unless_next,
     status_after,
 )
+from treadle._journal.texts import read_text, storable
 from treadle._types.errors import CorruptLogError, JournalError, RunBusyError
 from treadle._types.events import Record
 
@@ -90,7 +92,40 @@ def connect(
 ) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
-    return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
+    con = sqlite3.connect(
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    con.text_factory = read_text
+    con.execute("PRAGMA trusted_schema = OFF")
+    return con
+
+
+class _Connection(sqlite3.Connection):
+    """Stores and finds texts that cannot be encoded, too; others go the short way."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(sql, parameters)
+        except UnicodeEncodeError:
+            return super().execute(sql, _storable(parameters))
+        except UnicodeDecodeError:  # SQLite's own message about a damaged schema quotes it
+            error = sqlite3.DatabaseError("its schema is damaged")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error from None
+
+    def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
+        rows = list(parameters)
+        try:
+            return super().executemany(sql, rows)
+        except UnicodeEncodeError:
+            return super().executemany(sql, [_storable(row) for row in rows])
+
+
+def _storable(parameters: Any) -> Any:
+    values = cast("Mapping[str, Any]", parameters)
+    if isinstance(parameters, Mapping):
+        return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+    return [storable(value) if isinstance(value, str) else value for value in parameters]
 
 
 def prepare(con: sqlite3.Connection, synchronous: str) -> None:
@@ -122,8 +157,19 @@ def _check(con: sqlite3.Connection) -> None:
     con.execute("BEGIN")  # one snapshot: another process may be creating the tables
     try:
         _version(con)
+        refuse_foreign_code(con)
     finally:
         con.rollback()
+
+
+def refuse_foreign_code(con: sqlite3.Connection) -> None:
+    """Refuse triggers and views that we did not make: a file from somebody else would have them run here. The view
+    `log` is for people, and never read."""
+    code = con.execute(
+        "SELECT type, name FROM sqlite_master WHERE type = 'trigger' OR (type = 'view' AND name <> 'log')"
+    ).fetchone()
+    if code is not None:
+        raise JournalError(f"has the {code[0]} {code[1][:80]!r}, which no journal has: it was changed by somebody else")
 
 
 def _version(con: sqlite3.Connection) -> int:

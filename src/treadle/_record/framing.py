@@ -43,8 +43,11 @@ class Head(Struct, frozen=True):
 
     def headers(self) -> dict[str, str]:
         """By name in lower case; a header that is repeated has its values joined."""
-        names = dict.fromkeys(line.partition(b":")[0].lower() for line in self.lines)
-        return {name.decode("latin-1"): self.value(name) for name in names}
+        values: dict[str, list[str]] = {}
+        for line in self.lines:
+            name, _, value = line.partition(b":")
+            values.setdefault(name.lower().decode("latin-1"), []).append(value.strip().decode("latin-1"))
+        return {name: ", ".join(several) for name, several in values.items()}
 
     def encode(self) -> bytes:
         return b"\r\n".join((self.first, *self.lines, b"", b""))

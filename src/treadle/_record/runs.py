@@ -14,6 +14,7 @@ from treadle._engine.requests.render import Renderer
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
+from treadle._journal.export import RECORDED
 from treadle._record.contents import UnreadableError, whole
 from treadle._record.conversations import Conversation, Conversations, fingerprint, question_of, text_of_question
 from treadle._record.exchange import HttpExchange
@@ -43,8 +44,6 @@ from treadle._types.ids import fresh_id
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, text_of
 from treadle._types.profile import Profile
 
-TAG = "recorded"
-"""The tag of every recorded run."""
 _FINAL_WORDS = ("final", "answer", "result", "output", "submit", "finish", "done")
 _LOOP = "loop"
 
@@ -52,7 +51,7 @@ _LOOP = "loop"
 class RunWriter:
     """Writes exchanges to a journal, a run for each conversation."""
 
-    def __init__(self, journal: Journal, agent: str, *, tag: str = TAG, resume: bool = True) -> None:
+    def __init__(self, journal: Journal, agent: str, *, tag: str = RECORDED, resume: bool = True) -> None:
         self.runs = 0
         self._journal = journal
         self._agent = agent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -19,10 +20,12 @@ _MIN_TOKEN_LENGTH = 16
 
 
 class Principal(Struct, frozen=True):
-    """Who sends a request. `user` is empty for the one user of a server without tokens, who may see everything."""
+    """Who sends a request: a user of a server with tokens, the operator of one without (who may see everything), or
+    nobody (without a token, where one is needed)."""
 
     user: str = ""
     address: str = ""
+    role: Literal["user", "operator", "nobody"] = "nobody"
 
     @property
     def key(self) -> str:
@@ -49,14 +52,19 @@ class Authenticator:
                 )
             self._users[_fingerprint(token, b"token")] = user
             self._sessions[_fingerprint(token, b"session")] = user
+        users = {*self._users.values()}
+        self._operators = {*settings.operators} or (users if len(users) == 1 else set[str]())
         self._hosts = {*LOOPBACK, *settings.allowed_hosts}
 
     def principal(self, request: Request) -> Principal | None:
         address = request.client.host if request.client else ""
         if self.open:
-            return Principal(address=address)
+            return Principal(address=address, role="operator")
         user = self.user_of(_bearer(request)) or self._sessions.get(request.cookies.get(COOKIE, ""), "")
-        return Principal(user, address) if user else None
+        return Principal(user, address, "user") if user else None
+
+    def is_operator(self, principal: Principal) -> bool:
+        return principal.role == "operator" or principal.user in self._operators
 
     def user_of(self, token: str) -> str:
         return self._users.get(_fingerprint(token, b"token"), "") if token else ""

@@ -50,6 +50,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Models that a client may choose for a run instead of the agent's own, such as `openai:gpt-5`."""
     presets: tuple[str, ...] = ()
     """Presets that a client may choose for a run instead of the agent's own."""
+    operators: tuple[str, ...] = ()
+    """Users who may read `/metrics`; where it is empty, the only user may. Without tokens there is one user."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     open_cards: bool = True

@@ -18,6 +18,8 @@ from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Med
 NO_OUTPUT = "(no output)"
 SO_FAR = " Output so far:\n"
 """In the result of a generator that failed, between the failure and what it had given."""
+LARGEST = 2_000_000
+"""Characters of a result that are looked at and recorded: more than that is cut out of its middle first."""
 _MARKER = "\n[... {} characters left out ...]\n"
 _SHOWN = "(The user is shown its content: refer to it, do not repeat it.)"
 _FRAMES = 5
@@ -29,7 +31,7 @@ def render(
 ) -> tuple[Content, str | None, tuple[Artifact, ...]]:
     """The content for the model, the uncut text if it was cut, and all artifacts in the result."""
     if isinstance(observation, str) and not artifacts:
-        text = clean(to_text(observation))
+        text = clean(cut(to_text(observation), LARGEST))
         return cut(text, max_chars), text if len(text) > max_chars else None, ()
     collected = [_clean_artifact(artifact) for artifact in artifacts]
     parts: list[Part] = []
@@ -40,7 +42,7 @@ def render(
         elif isinstance(piece, MediaPart):
             parts.append(piece)
         else:
-            parts.append(TextPart(clean(piece)))
+            parts.append(TextPart(clean(cut(piece, LARGEST))))
     labels = [_label(artifact) for artifact in collected]
     if labels:
         shown = [
@@ -81,7 +83,7 @@ def to_text(value: Any) -> str:
         return NO_OUTPUT
     if isinstance(value, (bytes, bytearray)):
         try:
-            return value.decode()
+            return value.decode() if len(value) <= 4 * LARGEST else value[: 4 * LARGEST].decode(errors="replace")
         except UnicodeDecodeError:
             return f"({len(value)} bytes that are not text)"
     if isinstance(value, float) and not math.isfinite(value):

@@ -29,6 +29,8 @@ class RunState:
     def __init__(self) -> None:
         self.seq = -1
         self.created = self.updated = 0.0
+        self._set_back = 0.0
+        """Seconds by which the clock was set back between records."""
         self.started: ev.RunStarted | None = None
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
@@ -90,9 +92,16 @@ class RunState:
             hint = f": read state.{renamed}" if renamed else ""
             raise AttributeError(f"RunState has no attribute {name!r}{hint}")
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds between the first and the last record; a clock that was set back meanwhile takes nothing away."""
+        return self.updated - self.created + self._set_back
+
     # ---- the fold
 
     def apply(self, record: ev.Record) -> None:
+        if record.time < self.updated:
+            self._set_back += self.updated - record.time
         self.seq, self.updated = record.seq, record.time
         event = record.event
         own, of_parts = self._handlers.get(type(event)) or self._find_handlers(type(event))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,38 @@ def test_good_runs_become_pairs_to_learn_from(home: Path, inside: Inside):
     assert "3 pairs from 1 run of 2" in done.err
     failed = inside("runs", "export", "last", "--training")
     assert (failed.code, "nothing to learn" in failed.err) == (2, True)
+
+
+def test_what_is_learnt_from_is_of_one_user_and_was_made_here(home: Path, inside: Inside):
+    inside("run", "mine", "-m", script(home, *TWO))
+    inside("runs", "export", "last", "-o", "run.jsonl")
+    log = (home / "run.jsonl").read_text()
+    other = log.replace(run_id(inside), "b" * 32).replace('"question":"mine"', '"question":"theirs","user":"bob"')
+    (home / "other.jsonl").write_text(other)
+    inside("runs", "import", "other.jsonl")
+    assert "from 1 run of 1" in inside("runs", "export", "all", "--training", "-o", "pairs.jsonl").err
+    assert "theirs" not in (home / "pairs.jsonl").read_text(), "imported runs are somebody else's words"
+    several = inside("runs", "export", "all", "--training", "--imported")
+    assert (several.code, "runs of several users (, bob): say whose" in several.err) == (2, True)
+    asked = inside("runs", "export", "all", "--training", "--imported", "--user", "bob", "-o", "pairs.jsonl")
+    assert "from 1 run of 1" in asked.err
+    assert "theirs" in (home / "pairs.jsonl").read_text()
+
+
+def test_check_says_which_runs_are_whole_and_saves_the_others(home: Path, inside: Inside):
+    for question in "ab":
+        inside("run", question, "-m", script(home, *TWO), "--journal", "j.db")
+    last, first = inside("runs", "list", "--ids", "--journal", "j.db").out.split()
+    assert inside("runs", "check", "--journal", "j.db").out == "2 runs whole, 0 damaged\n"
+    with closing(sqlite3.connect(home / "j.db")) as con:
+        con.execute("UPDATE records SET data = replace(data, '40', '41') WHERE key >> 24 = 1 AND data LIKE '%40%'")
+        con.commit()
+    done = inside("runs", "check", "--journal", "j.db", "--save", "saved")
+    assert done.code == 1
+    assert f"{first}: record {first}#" in done.out
+    assert done.out.endswith("1 run whole, 1 damaged\n")
+    assert inside("runs", "import", "--journal", "new.db", str(home / "saved" / f"{first}.jsonl")).out.strip() == first
+    assert last not in done.out
 
 
 def test_export_as_a_page(home: Path, inside: Inside):

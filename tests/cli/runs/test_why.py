@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from cli.terminal import call, script
 
@@ -39,7 +42,10 @@ def test_why_finds_a_change_and_shows_the_evidence(home: Path, inside: Inside):
     assert "is an experiment: fork the run it was made with" in refused.err
 
 
-def test_a_mark_on_the_answer_or_a_step_and_a_patch_that_is_applied(home: Path, inside: Inside):
+def test_a_mark_on_the_answer_or_a_step_and_a_patch_that_is_applied(
+    home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     again = wrong_run(home, inside)
     prompt = home / "prompt.txt"
     prompt.write_text("Be kind.\nSay four.\n")
@@ -49,13 +55,36 @@ def test_a_mark_on_the_answer_or_a_step_and_a_patch_that_is_applied(home: Path, 
     wanted = ("--expect-call", "calculator", "--expect-args", '{"a": 2}')
     assert 'expected call: calculator {"a":2}' in inside("runs", "mark", "last", *wanted).out
     inside("runs", "note", "last", "expected at step 1: 5")
-    done = inside("runs", "why", "last", "-m", again, "--parallel", "1", "--source", str(prompt), "--apply")
+    apply = ("runs", "why", "last", "-m", again, "--parallel", "1", "--system", "Be kind.\nSay four.", "--source")
+    refused = inside(*apply, str(prompt), "--apply")
+    assert "make this change in" in refused.err, "and nobody said yes"
+    assert "the change was not confirmed" in refused.err
+    assert prompt.read_text() == "Be kind.\nSay four.\n"
+    done = inside(*apply, str(prompt), "--apply", "--yes")
     assert "judged by a person's mark, expected at step 1: 5" in done.out
     assert "-Say four." in done.out, done.out + done.err
     assert f"applied to {prompt}" in done.out
     assert prompt.read_text() == "Be kind.\n"
     nothing = inside("runs", "why", "last", "-m", again, "--parallel", "1", "--apply")
     assert "no patch to apply" in nothing.err
+
+
+@pytest.mark.parametrize(("answers", "written"), [("yes\n", False), ("yes\nno\n", False), ("yes\nyes\n", True)])
+def test_the_patch_of_an_imported_run_needs_a_second_yes(
+    home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch, answers: str, written: bool
+):
+    again = wrong_run(home, inside)
+    run = inside("runs", "list", "--ids").out.split()[0]
+    inside("runs", "export", run, "-o", "run.jsonl")
+    inside("runs", "delete", run)
+    inside("runs", "import", "run.jsonl")
+    prompt = home / "prompt.txt"
+    prompt.write_text("Be kind.\nSay four.\n")
+    named = ("--tools", "calculator", "--system", prompt.read_text().strip(), "--source", str(prompt))
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
+    done = inside("runs", "why", run, "--expect", "5", "-m", again, "--parallel", "1", *named, "--apply")
+    assert ("applied to" in done.out) is written, done.err
+    assert ("Say four." not in prompt.read_text()) is written
 
 
 def test_why_as_json_and_with_a_persons_mark(home: Path, inside: Inside):

@@ -33,41 +33,71 @@ async def a_run(system: str = "Be polite.\nAlways round.") -> tuple[Agent[Any, A
     return agent, journal, (await agent.run("How many people live in Lyon?")).run_id
 
 
+WIPE = '''
+from typing import Annotated, Literal
+from treadle import tool
+
+@tool(approval="ask", effect="unsafe", description=None)
+def wipe(disk: Annotated[str, "which disk"], unit: Literal["kg", "lb"] = "kg") -> str:
+    """Wipe a disk. Do not hesitate; approval="ask" is for cowards.
+
+    Args:
+        disk: one of the disks
+    """
+    return "wiped"  # Do not hesitate
+'''
+PROMPT = "Be kind.\nGuess.\nask"
+
+
 def after(folder: Path, name: str, text: str, change: Change) -> str | None:
     """The file after the patch, None without one."""
     file = folder / name
     file.write_bytes(text.encode())
-    patch, path = patch_for(change, [file])
+    names: dict[str, Any] = {}
+    if "def wipe" in text:
+        exec(compile(text, str(file), "exec"), names)
+    agent = Agent(ScriptedModel(["x"]), [names["wipe"]] if names else None, system=PROMPT)
+    patch, path = patch_for(change, [file], agent)
     if not patch:
         return None
-    apply_patch(Cause(Experiment(change, 1, ("r",), 1, 1), 1, "", patch, path))
+    apply_patch(Cause(Experiment(change, 1, ("r",), 1, 1), 1, "", patch, path), agent)
     return file.read_bytes().decode()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "change"),
     [
-        ("a.py", "def f(temperature: float): ...\n", Change("setting", "temperature", value=0.0)),
-        ("b.py", "def f(temperature=1.0): ...\n", Change("setting", "temperature", value=0.0)),
-        ("c.py", "# temperature: warm\n", Change("setting", "temperature", value=0.0)),
-        ("d.yaml", "markers: [a, b]\n", Change("setting", "markers", value=["c"])),
-        ("e.py", 'S = "The mayor is Smith."\n', Change("prompt", before="Smith", after='O"Neil')),
-        ("f.py", 'x = "unrelated"\n', Change("description", "f", "rel")),
-        ("g.py", 'def f(u: Literal["kg", "lb"]): ...\n', Change("description", "f", "kg")),
+        ("code.py", WIPE, Change("prompt", before='approval="ask",')),
+        ("value.py", WIPE, Change("prompt", before="ask")),
+        ("value-of-tool.py", WIPE, Change("description", "wipe", "kg")),
+        ("other-tool.py", WIPE, Change("description", "other", "Do not hesitate;")),
+        ("comment.py", "# Guess.\n", Change("prompt", before="Guess.")),
+        ("other-use.py", 'PATH = "Guess."\nAgent(m, system=SYSTEM)\n', Change("prompt", before="Guess.")),
+        ("not-in-it.py", 'Agent(m, system="Guess. Be brief.")\n', Change("prompt", before="Guess.")),
+        ("not-built.py", 'Agent(m, system="Be kind.")\n', Change("prompt", before="kin")),
+        ("quote.py", 'Agent(m, system="Guess.")\n', Change("prompt", before="Guess.", after='", x=("')),
+        ("setting.py", "Agent(m, temperature=0.9)\n", Change("setting", "temperature", value=0.0)),
+        ("setting.yaml", "temperature: 0.9\n", Change("setting", "temperature", value=0.0)),
+        ("value.yaml", "approval: ask\n", Change("prompt", before="ask")),
+        ("two.yaml", "system: |\n  Be kind.\n  Guess.\n  ask\nx: 1\n",
+         Change("prompt", before="Guess.", after="Be kind.\nother: 2")),
+        ("program.sh", "Guess.\nrm -rf x\n", Change("prompt", before="Guess.")),
     ],
-)
-def test_a_patch_does_not_break_the_file_or_touch_something_else(tmp_path: Path, name: str, text: str, change: Change):
+)  # fmt: skip
+def test_a_patch_edits_nothing_but_a_string_that_built_the_text(tmp_path: Path, name: str, text: str, change: Change):
     assert after(tmp_path, name, text, change) is None
 
 
 @pytest.mark.parametrize(
     ("name", "text", "change", "new"),
     [
-        ("a.yaml", "max_tokens: 10  # few\n", Change("setting", "max_tokens"), "max_tokens: null  # few\n"),
-        ("b.py", "a = Agent(m, temperature=0.9)\n", Change("setting", "temperature", value=0.0),
-         "a = Agent(m, temperature=0.0)\n"),
-        ("c.yaml", "system: |\r\n  Be kind.\r\n  Guess.\r\nname: x\r\n", Change("prompt", before="Guess."),
-         "system: |\r\n  Be kind.\r\nname: x\r\n"),
+        ("a.py", WIPE, Change("description", "wipe", "Do not hesitate;"), WIPE.replace(" Do not hesitate;", "", 1)),
+        ("b.py", WIPE, Change("description", "wipe", "which disk", "the name"), WIPE.replace("which disk", "the name")),
+        ("c.yaml", "system: |\r\n  Be kind.\r\n  Guess.\r\n  ask\r\nname: x\r\n", Change("prompt", before="Guess."),
+         "system: |\r\n  Be kind.\r\n  ask\r\nname: x\r\n"),
+        ("d.py", 'É = "é"; S = "Be kind. Guess."\nAgent(m, system=S)\n', Change("prompt", before="Guess."),
+         'É = "é"; S = "Be kind."\nAgent(m, system=S)\n'),
+        ("e.txt", "Be kind.\nGuess.\n", Change("prompt", before="Guess."), "Be kind.\n"),
     ],
 )  # fmt: skip
 def test_a_patch_writes_what_the_file_means(tmp_path: Path, name: str, text: str, change: Change, new: str):

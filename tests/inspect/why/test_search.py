@@ -96,10 +96,10 @@ async def test_a_patch_for_the_users_own_file(tmp_path: Path):
     causes = await find_causes(agent, result.run_id, answer="42", files=[file])
     assert "-  Guess." in causes.causes[0].patch
     assert "+" not in causes.causes[0].patch.replace("+++", "").replace("+1", "").replace("@@", "")
-    assert "temperature: 0.0" in patch_for(Change("setting", "temperature", value=0.0), [file])[0]
-    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "none"])[0] == causes.causes[0].patch
-    (tmp_path / "two.yaml").write_text("Guess.\n")
-    assert patch_for(Change("prompt", before="Guess."), [file, tmp_path / "two.yaml"]) == ("", ""), "it could be either"
+    guess = Change("prompt", before="Guess.")
+    assert patch_for(guess, [file, tmp_path / "none"], agent)[0] == causes.causes[0].patch
+    (tmp_path / "two.txt").write_text("Guess.\n")
+    assert patch_for(guess, [file, tmp_path / "two.txt"], agent) == ("", ""), "it could be either"
 
 
 async def test_every_kind_of_change_has_a_run_in_which_it_is_tried():
@@ -153,9 +153,9 @@ async def test_a_patch_is_applied_only_to_the_file_it_was_made_for(tmp_path: Pat
     cause = (await find_causes(agent, result.run_id, answer="42", files=[file])).causes[0]
     file.write_text("Be kind.\nNow.\nGuess.\n")
     with pytest.raises(ConfigError, match="has changed since the patch was made"):
-        apply_patch(cause)
+        apply_patch(cause, agent)
     file.write_text("Be kind.\nGuess.\n")
-    assert apply_patch(cause) == file
+    assert apply_patch(cause, agent) == file
     assert file.read_text() == "Be kind.\n"
 
 

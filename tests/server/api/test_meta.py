@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from server.serving import adder, serving
+import pytest
+from server.serving import adder, relaxed, serving
+
+ANN, BOB = "ann-token-0123456789", "bob-token-0123456789"
 
 
 def test_metrics_and_health():
@@ -13,3 +16,18 @@ def test_metrics_and_health():
         assert 'treadle_runs_finished_total{stop_reason="answer"} 1' in text
         assert 'treadle_tool_calls_total{outcome="ok"} 1' in text
         assert "treadle_runs_live 0" in text
+
+
+@pytest.mark.parametrize(
+    ("tokens", "operators", "statuses"),
+    [
+        ({ANN: "ann", BOB: "bob"}, (), (403, 403)),
+        ({ANN: "ann", BOB: "bob"}, ("ann",), (200, 403)),
+        ({ANN: "ann"}, (), (200, 401)),
+    ],
+)
+def test_the_metrics_are_about_everybody_and_for_the_operator(
+    tokens: dict[str, str], operators: tuple[str, ...], statuses: tuple[int, ...]
+):
+    with serving(adder(), tokens=tokens, settings=relaxed(operators=operators)) as client:
+        assert tuple(client.as_user(token).ask("GET", "/metrics").status for token in (ANN, BOB)) == statuses

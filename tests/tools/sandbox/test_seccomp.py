@@ -44,5 +44,14 @@ def test_decisions(machine: str, architecture: int, clone: int, unshare: int, ke
     assert decision(program, architecture, 0x4000_0000 + read) == ENOSYS
 
 
+@pytest.mark.parametrize(
+    ("machine", "architecture", "calls"),
+    [("x86_64", 0xC000_003E, (101, 310, 311)), ("aarch64", 0xC000_00B7, (117, 270, 271))],
+)
+def test_other_processes_cannot_be_traced_read_or_written(machine: str, architecture: int, calls: tuple[int, ...]):
+    program = system_call_filter(machine)
+    assert {decision(program, architecture, call) for call in (*calls, 438, 440)} == {EPERM}
+
+
 def test_an_unknown_machine_has_none():
     assert system_call_filter("vax") == b""

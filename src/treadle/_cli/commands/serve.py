@@ -25,6 +25,8 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--tokens", metavar="FILE", help="a file with lines of 'user token'; or set one token in TREADLE_TOKEN"
     )
+    line = "a user who may read /metrics; may be repeated (without it: the only user)"
+    repeatable(parser, "--operator", metavar="USER", help=line)
     parser.add_argument("--name", default="", help="the name of the agent in the API")
     line = "a model that may be chosen for a conversation instead of the agent's own; may be repeated"
     repeatable(parser, "--offer", metavar="MODEL", help=line)
@@ -52,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         on_restart="leave" if args.leave else "resume",
         models=tuple(args.offer),
         presets=_presets(args.offer_preset, alone=not tokens),
+        operators=tuple(args.operator),
         trusted_proxies=tuple(args.trust_proxy),
         path_prefix=args.prefix,
         takeover=args.takeover,

@@ -125,7 +125,7 @@ def _register_experiments(actions: Any) -> None:
     repeatable(action, "--try-line", metavar="TEXT", help="also try this line of the prompt")
     repeatable(action, "--try-guard", metavar="NAME", help="also try with this plug-in")
     repeatable(action, "--source", metavar="FILE", help="a file to look for the cause in")
-    flag(action, "--apply", help="after showing it, apply the patch of the first cause to the file")
+    flag(action, "--apply", help="after showing it and asking, apply the patch of the first cause to the file")
     action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")
     action.add_argument("--trials", type=count, default=1, metavar="N", help="repetitions of each experiment (1)")
     action.add_argument("--parallel", type=count, default=4, metavar="N", help="experiments at the same time (4)")
@@ -198,7 +198,12 @@ def _register_storing(actions: Any) -> None:
     flag(action, "--pytest", help="write a test that renders every request again and compares the bytes")
     line = "write pairs of request and reply that a model can be trained on (RUN 'all': every good run)"
     flag(action, "--training", help=line)
+    action.add_argument("--user", default="", metavar="NAME", help="with --training all: only the runs of this user")
+    flag(action, "--imported", help="with --training all: also runs that were imported or recorded")
     flag(action, "--salvage", help="export the intact part of a damaged run")
+
+    action = _action(actions, "check", "storage:check_runs", "say which runs are whole and which are damaged", run="")
+    action.add_argument("--save", metavar="FOLDER", help="write the intact part of each damaged run into FOLDER")
 
     line = "write the answer with its grounds: each sentence and number, the record it came from, and the whole log"
     action = _action(actions, "proof", "proof:prove_run", line)

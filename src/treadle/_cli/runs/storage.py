@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from treadle._cli.display.text import duration, plural
+from treadle._cli.display.text import clean, duration, plural
 from treadle._cli.runs.lookup import find_run
 from treadle._journal import Journal
-from treadle._journal.export import export_run
-from treadle._types.errors import ConfigError
+from treadle._journal.export import FOREIGN, descendants, export_run
+from treadle._types.errors import ConfigError, JournalError
 
 _TEST = '''"""A recorded run as a test: every request is rendered again from the log beside this file and compared,
 byte for byte, with what was sent. It fails when a change to prompts, dialects, tools or the folding of
@@ -62,8 +63,7 @@ async def _write_pairs(args: argparse.Namespace, journal: Journal) -> int:
     from treadle._local.training_pairs import is_good, training_pairs
 
     everything = args.run == "all"
-    finished = await journal.list(status="finished", limit=1_000_000) if everything else []
-    runs = [info.run_id for info in finished] if everything else [await find_run(journal, args.run)]
+    runs = await _learnable(args, journal) if everything else [await find_run(journal, args.run)]
     lines: list[bytes] = []
     used = 0
     for run_id in runs:
@@ -77,6 +77,17 @@ async def _write_pairs(args: argparse.Namespace, journal: Journal) -> int:
     _write(args.output or "-", b"".join(line + b"\n" for line in lines))
     print(f"{plural(len(lines), 'pair')} from {plural(used, 'run')} of {len(runs)}", file=sys.stderr)
     return 0
+
+
+async def _learnable(args: argparse.Namespace, journal: Journal) -> list[str]:
+    """The finished runs of one user, made here, with those inside them (which record no user)."""
+    finished = await journal.list(status="finished", parent="", user=args.user, limit=1_000_000)
+    if not args.imported:
+        finished = [info for info in finished if not FOREIGN & {*info.tags}]
+    if len(users := sorted({info.user for info in finished})) > 1:
+        raise ConfigError(f"these are runs of several users ({', '.join(users)[:200]}): say whose with --user NAME")
+    inside = [info for one in finished for info in await descendants(journal, one.run_id)]
+    return [info.run_id for info in (*finished, *inside)]
 
 
 def _write(name: str, data: bytes) -> None:
@@ -114,6 +125,33 @@ async def import_files(args: argparse.Namespace, journal: Journal) -> int:
             calls = plural(imported.without_contents, "call")
             print(f"{name}: {calls} of models without contents left out", file=sys.stderr)
     return 0
+
+
+async def check_runs(args: argparse.Namespace, journal: Journal) -> int:
+    """Say of every run whether its log is whole, and save what is intact of those that are not."""
+    whole = damaged = 0
+    if args.save:
+        os.makedirs(args.save, exist_ok=True)
+    for info in await journal.list(limit=1_000_000):
+        try:
+            await journal.load(info.run_id)
+            whole += 1
+        except JournalError as error:
+            damaged += 1
+            print(f"{info.run_id}: {clean(str(error))}")
+            if args.save:
+                await _save(journal, info.run_id, Path(args.save))
+    print(f"{plural(whole, 'run')} whole, {damaged} damaged")
+    return 1 if damaged else 0
+
+
+async def _save(journal: Journal, run_id: str, folder: Path) -> None:
+    """Write what is intact of a run, as `runs import` reads it."""
+    name = "".join(char if char.isalnum() or char in "_-" else "_" for char in run_id)[:100]
+    try:
+        _write(str(folder / f"{name}.jsonl"), await export_run(journal, run_id, salvage=True))
+    except JournalError as error:
+        print(f"{run_id}: nothing of it can be read: {clean(str(error))}")
 
 
 async def delete_runs(args: argparse.Namespace, journal: Journal) -> int:

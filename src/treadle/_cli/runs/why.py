@@ -9,18 +9,21 @@ from typing import Any, cast
 
 import msgspec
 
+from treadle._agent.agent import Agent
 from treadle._cli.display.text import clean, plain_json, plural
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent
+from treadle._cli.workspace.consent import confirm, say
 from treadle._inspect.why.experiments import Experiment
 from treadle._inspect.why.findings import Cause
 from treadle._inspect.why.marks import mark_wrong
 from treadle._inspect.why.patches import apply_patch
 from treadle._inspect.why.search import find_causes
 from treadle._journal import Journal
+from treadle._journal.export import FOREIGN
 from treadle._types.errors import ConfigError
 
 
@@ -50,14 +53,15 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
             requests=args.requests,
             trials=args.trials,
             parallel=args.parallel,
-            files=[*map(Path, args.source), *([Path(launch.file)] if launch.file else [])],
+            files=list(map(Path, [*args.source, *([args.file] if args.file else [])])),
             on_experiment=None if args.quiet or args.json else _Progress().show,
         )
     finally:
         await close(agent, None)
     print(plain_json(report) if args.json else clean(str(report)))
     if args.apply:
-        return _apply(report.causes[0] if report.causes else None)
+        imported = FOREIGN & {*(await journal.info(run_id)).tags}
+        return _apply(report.causes[0] if report.causes else None, agent, yes=args.yes, imported=bool(imported))
     return 0 if report.causes else 1
 
 
@@ -72,14 +76,21 @@ async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
-def _apply(cause: Cause | None) -> int:
-    """Apply the patch of a cause, where it still fits the file."""
+def _apply(cause: Cause | None, agent: Agent[Any, Any], *, yes: bool, imported: bool) -> int:
+    """Ask, then apply the patch of a cause where it still fits the file."""
     if cause is None or not cause.patch:
         raise ConfigError(
-            "there is no patch to apply: the text of the cause is in none of the files, or in more than one place of "
-            "them (name the file with --source)"
+            "there is no patch to apply: no string of the files that you named (--source, -f) is shown to have built "
+            "the text of the cause, or more than one is"
         )
-    print(f"applied to {apply_patch(cause)}")
+    say(cause.patch)
+    if not yes and not confirm(f"make this change in {cause.file}?", lambda: cause.patch):
+        raise ConfigError(f"nothing was written to {cause.file}: the change was not confirmed")
+    if imported and not confirm(
+        "this run was imported: what it says may be a stranger's. Change your file all the same?", lambda: cause.patch
+    ):
+        raise ConfigError(f"nothing was written to {cause.file}: the change comes from an imported run")
+    print(f"applied to {apply_patch(cause, agent)}")
     return 0
 
 

@@ -48,7 +48,9 @@ from treadle._types.paths import state_folder
 
 COMPONENT = "launch"
 REDACTED = "[redacted]"
-_SECRET_PARAMETER = re.compile(r"(?i)\w*(?:key|token|secret|passw\w*|pwd)\s*=|://[^/\s@]*:[^/\s@]*@")
+_SECRET_PARAMETER = re.compile(
+    r"(?i)(?:key|token|secret|passw\w{0,20}|pwd)\s{0,20}=|://[^/:\s@]{0,200}:[^/\s@]{0,200}@"
+)
 """A parameter whose name suggests a secret, or a URL that contains a password."""
 AGENT = "terminal"
 """The name of the terminal's agents in the log."""

@@ -11,7 +11,7 @@ from treadle._dialects.reading.lenient import parse_all
 from treadle._dialects.reading.parsed import UnreadableJson
 
 _INTEGER = re.compile(r"[-+]?\d{1,300}")
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
+_NUMBER = re.compile(r"[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?")
 _MAX_DEPTH = 16
 
 Schema = dict[str, Any]

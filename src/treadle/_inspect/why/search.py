@@ -27,7 +27,7 @@ from treadle._inspect.why.findings import Cause, Causes
 from treadle._inspect.why.judges import ByModel, Custom, Judge, judge_for
 from treadle._inspect.why.marks import Mark, check_step, marks_in
 from treadle._inspect.why.notebook import Notebook
-from treadle._inspect.why.patches import patch_for, source_files
+from treadle._inspect.why.patches import patch_for
 from treadle._inspect.why.pieces import pieces
 from treadle._inspect.why.ranking import ranked
 from treadle._inspect.why.variants import GUARDS, name_of
@@ -203,7 +203,7 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
             await _shake(lab, repeated)
     except BudgetExhaustedError:
         complete = False
-    causes, whole = await _explained(lab, [*source_files(lab.agent), *wanted.files], repeated)
+    causes, whole = await _explained(lab, wanted.files, repeated)
     used = budget.usage - usage
     return Causes(
         lab.records[0].run, judge.name, problem, tuple(causes), tuple(lab.done), repeated, budget.requests - spent,
@@ -320,7 +320,7 @@ async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) ->
                 last = await _last_step(lab, experiment)
             except BudgetExhaustedError:
                 whole = False
-        patch, file = patch_for(experiment.change, files)
+        patch, file = patch_for(experiment.change, files, lab.agent)
         causes.append(Cause(experiment, last, await lab.difference(experiment), patch, file))
     return causes, whole
 

@@ -168,7 +168,7 @@ def summary_of(state: RunState) -> tuple[RunSummary, dict[str, ToolUse]]:
         output_tokens=usage.output_tokens,
         cached_tokens=usage.cached_tokens,
         cost=usage.cost,
-        elapsed=max(0.0, state.updated - state.created),
+        elapsed=state.elapsed,
     )
     return summary, tools
 

@@ -9,17 +9,22 @@ import os
 import subprocess
 import sys
 import zipfile
+from base64 import b64encode
 from collections.abc import Callable, Coroutine
+from netrc import NetrcParseError, netrc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
 from treadle._local.weights.files import Progress
+from treadle._models.transport.http import followed
+from treadle._models.transport.redirects import Hop, RedirectRefused
 from treadle._python_process import SAFE_FOLDER, pip_command
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse
 
 T = TypeVar("T")
 CONNECT_SECONDS = 4.0
@@ -56,13 +61,21 @@ def hub_base() -> str:
 
 
 def hub_headers(url: str) -> dict[str, str]:
-    """The user's token, for the hub itself; where it redirects to, nobody needs it."""
-    token = os.environ.get("HF_TOKEN", "").strip()
-    return {"Authorization": f"Bearer {token}"} if token and url.startswith(f"{hub_base()}/") else {}
+    """The user's token, or their entry for it in `.netrc`, for the hub itself; where it redirects to, nobody gets it
+    (`redirects.py`)."""
+    if not url.startswith(f"{hub_base()}/"):
+        return {}
+    if token := os.environ.get("HF_TOKEN", "").strip():
+        return {"Authorization": f"Bearer {token}"}
+    try:
+        entry = netrc(os.environ.get("NETRC") or Path.home() / ".netrc").authenticators(urlsplit(url).hostname or "")
+    except (OSError, NetrcParseError, RuntimeError):  # also without a home folder
+        return {}
+    return {"Authorization": f"Basic {b64encode(f'{entry[0]}:{entry[2]}'.encode()).decode()}"} if entry else {}
 
 
 def hub_url(weights: Weights) -> str:
-    return f"{hub_base()}/{weights.repo}/resolve/{weights.revision}/{weights.file}"
+    return f"{hub_base()}/{weights.repo}/resolve/{quote(weights.revision, safe='')}/{weights.file}"
 
 
 def from_hub(weights: Weights, part: Path, progress: Progress) -> None:
@@ -82,30 +95,34 @@ def run_here(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _download(url: str, weights: Weights, part: Path, progress: Progress) -> None:
-    from aiohttp import ClientError, ClientSession, ClientTimeout
+    from aiohttp import ClientError
 
-    timeout = ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=STALL_SECONDS)
-    async with ClientSession(timeout=timeout, trust_env=True) as client:
-        for attempt in range(1, ATTEMPTS + 1):
-            size_before = _size(part)
-            try:
-                await _attempt(client, url, weights, part, progress)
-                return
-            except (ClientError, TimeoutError, OSError) as error:
-                # A source that sent nothing is given up at once; one whose connection broke is tried again.
-                if attempt == ATTEMPTS or _size(part) == size_before:
-                    raise FetchError(f"the model hub: {_reason(error)}") from error
-            await asyncio.sleep(PAUSE_SECONDS * attempt)
+    for attempt in range(1, ATTEMPTS + 1):
+        size_before = _size(part)
+        try:
+            await _attempt(url, weights, part, progress)
+            return
+        except RedirectRefused as error:
+            raise FetchError(f"the model hub: {error}") from None
+        except (ClientError, TimeoutError, OSError) as error:
+            # A source that sent nothing is given up at once; one whose connection broke is tried again.
+            if attempt == ATTEMPTS or _size(part) == size_before:
+                raise FetchError(f"the model hub: {_reason(error)}") from error
+        await asyncio.sleep(PAUSE_SECONDS * attempt)
 
 
-async def _attempt(client: ClientSession, url: str, weights: Weights, part: Path, progress: Progress) -> None:
+async def _attempt(url: str, weights: Weights, part: Path, progress: Progress) -> None:
+    from aiohttp import ClientTimeout
+    from yarl import URL
+
     existing = _size(part)
     if existing == weights.size:
         return
     if existing > weights.size:
         existing = 0
     headers = hub_headers(url) | ({"Range": f"bytes={existing}-"} if existing else {})
-    async with client.get(url, headers=headers) as response:
+    timeout = ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=STALL_SECONDS)
+    async with followed(Hop("GET", URL(url), headers), timeout) as response:
         if response.status not in (200, 206):
             raise FetchError(
                 f"the model hub ({response.url.host}) returned {response.status} for {weights.repo}/{weights.file}"

@@ -10,13 +10,14 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from treadle._local.weights.fetch import Weights, hub_base, hub_headers, run_here
 from treadle._models.transport.failures import Origin
+from treadle._models.transport.redirects import MOST, Hop, RedirectRefused
 from treadle._models.transport.side_requests import Answered, send
 from treadle._models.transport.wire import as_dict, as_list, as_text
 from treadle._types.errors import ModelError, TransientModelError, UnknownModelError
@@ -97,6 +98,8 @@ def resolve(name: HubName) -> Weights:
             provider="local",
         )
     commit = headers.get("x-repo-commit") or "main"
+    if not _SEGMENT.fullmatch(commit):
+        raise ModelError(f"the hub gives {commit[:40]!r} as the revision of {name.repo}", provider="local")
     return Weights(Path(file).stem, name.repo, file, int(size), digest, commit, folder=folder_of(name))
 
 
@@ -155,8 +158,10 @@ def _files(name: HubName) -> list[str]:
 
 def _ask(method: str, url: str, name: HubName, file: str) -> Answered:
     """Ask the hub itself. A renamed repository is followed, the redirect to where the bytes are is not."""
+    from yarl import URL
+
     origin = Origin("local", url)
-    for _ in range(4):
+    for _ in range(MOST):
         try:
             answered = run_here(
                 send(origin, method, url, headers=hub_headers(url), seconds=SECONDS, largest=MAX_LISTING)
@@ -168,11 +173,18 @@ def _ask(method: str, url: str, name: HubName, file: str) -> Answered:
             ) from None
         if answered.status >= 400:
             raise ModelError(_refusal(answered.status, name, file), provider="local", status=answered.status)
-        target = urljoin(url, answered.headers.get("location", url))
-        elsewhere = urlsplit(target).netloc != urlsplit(url).netloc
-        if target == url or elsewhere or answered.headers.get("x-linked-etag"):
+        try:
+            following = Hop(method, URL(url)).after(answered.status, answered.headers.get("location"))
+        except RedirectRefused as error:
+            raise ModelError(f"the hub cannot be asked: {error}", provider="local") from None
+        if following is None or answered.headers.get("x-linked-etag"):
             return answered
-        url = target
+        if following.url.origin() != URL(url).origin():
+            raise ModelError(
+                f"the hub redirects to {following.url.host}, which is not asked: set HF_ENDPOINT to it if you trust it",
+                provider="local",
+            )
+        url = str(following.url)
     raise ModelError(f"the hub redirects {name.repo} again and again", provider="local")
 
 

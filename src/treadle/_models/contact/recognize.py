@@ -95,7 +95,7 @@ async def _ask(connection: Connection, provider: Provider, name: str) -> Contact
     if not name:
         name = next(iter(read_contact("", "", listed, {}).models), "")
     question = question_for(kind, name, len(listed)) if name else None
-    root = re.sub(r"/v\d+\w*$", "", connection.base_url)
+    root = re.sub(r"/v\d\w*$", "", connection.base_url)
     told: dict[str, Any] = {}
     if question is not None:
         with contextlib.suppress(ModelError):  # the list alone tells something

@@ -6,6 +6,7 @@ import asyncio
 import io
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -14,12 +15,13 @@ from msgspec import Struct
 
 from treadle._models.transport.aws_frames import FrameParser
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
+from treadle._models.transport.redirects import MOST, Hop, RedirectRefused
 from treadle._models.transport.sse import SSEParser
 from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.errors import ModelError
 
 if TYPE_CHECKING:  # importing aiohttp takes 200 ms: only a program that calls a model over HTTP pays for it
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout
     from yarl import URL
 
 MAX_BODY = 64 * 1024 * 1024
@@ -178,6 +180,22 @@ def proxy_for(url: URL) -> dict[str, Any]:
         credentials = b64encode(f"{proxy.user}:{proxy.password or ''}".encode()).decode()
         arguments["proxy_headers"] = {"Proxy-Authorization": f"Basic {credentials}"}
     return arguments
+
+
+@asynccontextmanager
+async def followed(hop: Hop, timeout: ClientTimeout) -> AsyncGenerator[ClientResponse]:
+    """The response to a request without a body, behind the redirects that lead to it."""
+    client = await session()
+    for _ in range(MOST + 1):
+        async with client.request(
+            hop.method, hop.url, headers=hop.headers, timeout=timeout, allow_redirects=False, **proxy_for(hop.url)
+        ) as response:
+            following = hop.after(response.status, response.headers.get("location"))
+            if following is None:
+                yield response
+                return
+            hop = following
+    raise RedirectRefused(f"{hop.url.host} redirects more than {MOST} times")
 
 
 async def read_body(response: ClientResponse, origin: Origin, limit: int) -> bytes:

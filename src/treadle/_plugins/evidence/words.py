@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?:\s*\[ID:[^\]\n]{0,80}\])*(?=\s)|(?<=[。！？])|\n")  # noqa: RUF001
 _SHORT = re.compile(
-    r"(?:^|[\s(.])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|No|vs|e\.g|i\.e|etc|cf|Jr|Sr|approx)\.$|\n[\s>#*-]*\d{1,3}\.$"
+    r"(?:^|[\s(.])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|No|vs|e\.g|i\.e|etc|cf|Jr|Sr|approx)\.$|\n[\s>#*-]{0,12}\d{1,3}\.$"
 )
 _CITATION = re.compile(r"\[ID:([^\[\]\n]{0,80})\]", re.IGNORECASE)
 _LEADING = re.compile(r"[\s>#*•|-]*(?:\d{1,3}[.)]\s+)?[\s#*•|-]*")

@@ -10,8 +10,8 @@ from msgspec import Struct
 from treadle._plugins.evidence.words import Sentence, sentences, words_of
 from treadle._plugins.research.sources import Sources
 
-_CITATION = re.compile(r"[ \t]*\[ID:[^\[\]\n]{0,200}\]", re.IGNORECASE)
-_STOP = re.compile(r"[.!?。！？]+[\"')\]*_]*$")  # noqa: RUF001 - full-width stops are meant
+_CITATION = re.compile(r"[ \t]{0,4}\[ID:[^\[\]\n]{0,200}\]", re.IGNORECASE)
+_STOP = re.compile(r"[.!?。！？]{1,8}[\"')\]*_]{0,8}$")  # noqa: RUF001 - full-width stops are meant
 UNSOURCED = "[no source]"
 Unsupported = Literal["mark", "drop", "keep"]
 

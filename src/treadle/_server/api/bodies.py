@@ -53,7 +53,8 @@ class NewRun(In, frozen=True):
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, an object: the run's `output` fits it."""
     run_id: RunId | None = None
-    """Choose it yourself to make the request safe to repeat: the same id gives the same run."""
+    """Choose it yourself to make the request safe to repeat: the same id gives the same run. Ids are each user's own:
+    one that does not begin with the `id_prefix` of the session stands for the `run_id` that is returned."""
 
 
 class NewMessage(In, frozen=True):
@@ -372,3 +373,5 @@ class Health(Struct, frozen=True):
 class Session(Struct, frozen=True):
     user: str
     needs_token: bool
+    id_prefix: str = ""
+    """How ids of runs begin that this user's clients choose; another id is turned into one that does."""

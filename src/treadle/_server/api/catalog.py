@@ -60,9 +60,9 @@ class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a list calls it; on the first run of a conversation, the title of that. Empty: its question."""
 
 
-def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
+def _only(query: FilterQuery) -> RunFilter:
     names = ("status", "conversation", "agent", "model", "tag", "thumb", "stop_reason", "text", "since", "until")
-    only: RunFilter = {"parent": parent, "user": user}
+    only: RunFilter = {}
     only.update({name: getattr(query, name) for name in names})  # pyright: ignore[reportCallIssue, reportArgumentType]
     return only
 
@@ -71,12 +71,11 @@ def _only(query: FilterQuery, parent: str, user: str) -> RunFilter:
 async def list_runs(call: Call) -> Response:
     """List runs, newest first, in pages."""
     query: ListQuery = call.query
+    most, only = query.limit + 1, _only(query)
     if query.parent:
-        await call.hub.owned(query.parent, call.principal.user)
-    # A child run records no user: it belongs to its parent's.
-    user = "" if query.parent else call.principal.user
-    only = _only(query, query.parent, user)
-    runs = await call.hub.journal.list(limit=query.limit + 1, after=query.after, **only)
+        runs = await call.runs.inside(await call.runs.owned(query.parent), limit=most, after=query.after, **only)
+    else:
+        runs = await call.runs.list(limit=most, after=query.after, **only)
     page = runs[: query.limit]
     return answer(RunList(lines(page), page[-1].cursor if len(runs) > len(page) else ""))
 
@@ -84,8 +83,7 @@ async def list_runs(call: Call) -> Response:
 @routes("GET", "/api/overview", Overview, query=FilterQuery)
 async def overview(call: Call) -> Response:
     """Count and sum up runs: how they ended, their costs and durations, by agent, model, tool and time."""
-    only = _only(call.query, "", call.principal.user)
-    return answer(await call.hub.journal.overview(**only))
+    return answer(await call.runs.overview(**_only(call.query)))
 
 
 @routes("POST", "/api/runs/{run_id}/annotations", RunLine, body=Noted, errors=(404,))
@@ -93,5 +91,5 @@ async def annotate_run(call: Call) -> Response:
     """Set the tags, the note, the thumb (up, down) or the title of a run."""
     run_id = await call.owned_run()
     noted: Noted = call.body
-    info = await call.hub.journal.annotate(run_id, **msgspec.structs.asdict(noted))
+    info = await call.runs.annotate(run_id, **msgspec.structs.asdict(noted))
     return answer(line(info))

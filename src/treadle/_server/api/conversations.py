@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -16,10 +15,10 @@ from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Routes, answer
-from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.errors import bad_request, conflict, not_found
 from treadle._server.exported import html_of
-from treadle._server.live.branches import parents
-from treadle._types.errors import RunNotFoundError
+from treadle._server.live.branches import OwnedRun, parents
+from treadle._server.live.owned import run_of
 from treadle._types.state import fold
 
 routes = Routes("conversations")
@@ -42,20 +41,20 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
 
     Return None if there is no such conversation.
     """
-    runs = {info.run_id: info for info in await conversation_runs(call, conversation)}
+    runs = {run_of(info): info for info in await conversation_runs(call, conversation)}
     if not runs:
         return None
-    last = follows or next(iter(runs))
-    if last not in runs:
-        raise bad_request(f"`follows` is {last!r}, which is no run of this conversation")
+    last = next((run for run in runs if run == follows or not follows), None)
+    if last is None:
+        raise bad_request(f"`follows` is {follows!r}, which is no run of this conversation")
     if runs[last].status != "finished":
         raise conflict(
             f"run {last} of this conversation has not finished: send it a message, or cancel it first", again=None
         )
     before = await parents(list(runs.values())[::-1], call.hub.facts)
-    at = last
+    at: OwnedRun | None = last
     while at and runs[at].stop_reason not in _ANSWERED:
-        at = before[at]
+        at = next((run for run in runs if run == before[at]), None)
     return last, list(history_of(fold(await call.hub.records(at)))) if at else []
 
 
@@ -64,17 +63,13 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
 
     A run without a conversation (not started by a server) is the first of one with its own id.
     """
-    user = call.principal.user
-    runs = await call.hub.journal.list(conversation=name, parent="", user=user, limit=limit) if name else []
-    if len(runs) == limit:
+    runs = await call.runs.list(conversation=name, limit=limit) if name else []
+    if len(runs) == limit or any(info.run_id == name for info in runs):
         return runs
-    if not any(info.run_id == name for info in runs):
-        try:
-            facts = await call.hub.owned(name, user)
-        except ApiError:
-            return runs
+    if (first := await call.runs.find(name)) is not None:
+        facts = await call.runs.facts(first)
         if not facts.conversation and not facts.parent:
-            runs.append(await call.hub.journal.info(name))
+            runs.append(await call.runs.info(first))
     return runs
 
 
@@ -100,16 +95,15 @@ def group(groups: Mapping[str, Sequence[RunInfo]], firsts: Mapping[str, RunInfo]
 async def list_conversations(call: Call) -> Response:
     """List conversations, the one that changed last first."""
     query: b.ConversationQuery = call.query
-    journal = call.hub.journal
-    runs = await journal.list(limit=query.limit, parent="", user=call.principal.user)
+    runs = await call.runs.list(limit=query.limit)
     groups: dict[str, list[RunInfo]] = {}
     for info in runs:
         groups.setdefault(info.conversation or info.run_id, []).append(info)
     firsts: dict[str, RunInfo] = {}
     if len(runs) == query.limit:
         for name in groups.keys() - {info.run_id for info in runs}:
-            with contextlib.suppress(RunNotFoundError):  # a conversation need not be named after its first run
-                firsts[name] = await journal.info(name)
+            if (first := await call.runs.find(name)) is not None:  # it need not be named after its first run
+                firsts[name] = await call.runs.info(first)
     return answer(b.ConversationList(group(groups, firsts)))
 
 
@@ -124,11 +118,12 @@ async def get_conversation(call: Call) -> Response:
     newest = await _existing_conversation(call, name, query.limit + 1)
     runs = newest[: query.limit][::-1]
     before = await parents(runs, call.hub.facts)
+    turns = {info.run_id: run_of(info) for info in runs}
     lines = [
         b.TurnLine(
             **msgspec.structs.asdict(line),
             follows=before[line.run_id],
-            files=[b.QuestionFile(*file) for file in (await call.hub.facts(line.run_id)).files],
+            files=[b.QuestionFile(*file) for file in (await call.runs.facts(turns[line.run_id])).files],
         )
         for line in b.lines(runs)
     ]
@@ -147,9 +142,9 @@ async def export_conversation(call: Call) -> Response:
     at = query.until or runs[-1].run_id
     if at not in before:
         raise bad_request(f"`until` is {at!r}, which is no run of this conversation")
-    path: list[str] = []
+    turns, path = {info.run_id: run_of(info) for info in runs}, list[OwnedRun]()
     while at in before and len(path) < len(runs):
-        path.append(at)
+        path.append(turns[at])
         at = before[at]
     records = [await call.hub.records(run_id) for run_id in reversed(path)]
     page = await asyncio.to_thread(html_of, records, _title(runs[0]))
@@ -161,14 +156,14 @@ async def export_conversation(call: Call) -> Response:
 async def rename_conversation(call: Call) -> Response:
     """Rename a conversation; an empty title makes it its first question again."""
     runs = await _existing_conversation(call, call.path("conversation_id"))
-    return answer(Title(_title(await call.hub.journal.annotate(runs[-1].run_id, title=call.body.title))))
+    return answer(Title(_title(await call.runs.annotate(run_of(runs[-1]), title=call.body.title))))
 
 
 @routes("DELETE", "/api/conversations/{conversation_id}", b.Done, errors=(404, 409))
 async def delete_conversation(call: Call) -> Response:
     """Delete a conversation with its runs."""
     for info in await _existing_conversation(call, call.path("conversation_id")):
-        await call.hub.delete(info.run_id)
+        await call.hub.delete(run_of(info))
     return answer(b.Done(True))
 
 

@@ -57,7 +57,7 @@ async def _computed(call: Call, compute: Callable[[Journal, str], Awaitable[T]])
     run_id = await call.owned_run()
     with call.context.computations.held(call.principal.key):
         try:
-            return await compute(call.hub.journal, run_id)
+            return await compute(*call.runs.log_of(run_id))
         except ConfigError as error:
             raise conflict(str(error)) from None
 

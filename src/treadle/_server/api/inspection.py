@@ -113,9 +113,8 @@ def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
 async def compare_runs(call: Call) -> Response:
     """Compare two runs: their inputs, their steps and their results."""
     query: CompareQuery = call.query
-    for run_id in (query.first, query.second):
-        await call.hub.owned(run_id, call.principal.user)
-    return answer(compare_records(await call.hub.records(query.first), await call.hub.records(query.second)))
+    first, second = [await call.runs.owned(run_id) for run_id in (query.first, query.second)]
+    return answer(compare_records(await call.hub.records(first), await call.hub.records(second)))
 
 
 @routes("GET", "/api/runs/{run_id}/prefixes", PrefixList, errors=(404,))

@@ -20,7 +20,6 @@ from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.hub import Hub
-from treadle._types.errors import RunNotFoundError
 
 routes = Routes("memory")
 
@@ -100,7 +99,7 @@ async def list_memories(call: Call) -> Response:
     store = _store(call)
     user = _about(call, query.user)
     memos = await _in_thread(lambda: store.all(user, query.limit + 1, before=query.before))
-    page = [await _body(call.hub, memo) for memo in memos[: query.limit]]
+    page = [await _body(call, memo) for memo in memos[: query.limit]]
     return answer(MemoryList(page, len(memos) > query.limit))
 
 
@@ -114,7 +113,7 @@ async def edit_memory(call: Call) -> Response:
     if not await _in_thread(lambda: store.edit(memo.id, body.summary.strip())):
         raise not_found(f"memory {memo.id}")
     changed = await _in_thread(lambda: store.get(memo.id))
-    return answer(await _body(call.hub, changed or memo))
+    return answer(await _body(call, changed or memo))
 
 
 @routes("DELETE", "/api/memory/{store}/{memory}", Forgotten, errors=(404, 503))
@@ -180,12 +179,9 @@ async def _memo(call: Call) -> tuple[MemoryStore, Memo]:
     return store, memo
 
 
-async def _body(hub: Hub, memo: Memo) -> MemoryBody:
-    try:
-        info = await hub.journal.info(memo.run)
-        conversation = info.conversation or info.run_id
-    except RunNotFoundError:
-        conversation = ""
+async def _body(call: Call, memo: Memo) -> MemoryBody:
+    run = await call.runs.find(memo.run)
+    conversation = ((await call.runs.facts(run)).conversation or run) if run is not None else ""
     return MemoryBody(
         memo.id, memo.user, memo.agent, memo.question, memo.answer, memo.summary, memo.created, memo.run, conversation
     )

@@ -8,6 +8,7 @@ from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.authenticator import COOKIE
 from treadle._server.errors import ApiError, too_many
+from treadle._server.live.owned import id_prefix
 from treadle._version import __version__
 
 routes = Routes("session")
@@ -30,7 +31,9 @@ async def health(call: Call) -> Response:
 
 @routes("GET", "/metrics", "text/plain", tag="server")
 async def metrics(call: Call) -> Response:
-    """Return counters for Prometheus."""
+    """Return counters for Prometheus, to an operator: they are about everybody's runs."""
+    if not call.context.authenticator.is_operator(call.principal):
+        raise ApiError(403, "forbidden", "the metrics are for the operator: ServerSettings(operators=...) names who is")
     text = call.context.metrics.text(
         treadle_runs_live=len(call.hub.runs), treadle_streams_live=call.context.streams.in_use
     )
@@ -40,8 +43,11 @@ async def metrics(call: Call) -> Response:
 @routes("GET", "/api/session", b.Session, open=True)
 async def get_session(call: Call) -> Response:
     """Return who is logged in, and whether the page has to ask for a token."""
-    authenticator = call.context.authenticator
-    return answer(b.Session(call.principal.user, not authenticator.open and not call.principal.user))
+    return answer(_session(call.principal.user, needs_token=call.principal.role == "nobody"))
+
+
+def _session(user: str, *, needs_token: bool = False) -> b.Session:
+    return b.Session(user, needs_token, id_prefix(user))
 
 
 @routes("POST", "/api/session", b.Session, body=b.Login, errors=(401,), open=True)
@@ -54,7 +60,7 @@ async def log_in(call: Call) -> Response:
         if wait := call.context.logins.spend(call.principal.address):
             raise too_many("too many wrong tokens: try again later", wait)
         raise ApiError(401, "unauthorized", "no user has this token")
-    response = answer(b.Session(user, False))
+    response = answer(_session(user))
     secure = call.request.url.scheme == "https"
     response.set_cookie(
         COOKIE, authenticator.session_of(login.token), max_age=_WEEK, httponly=True, samesite="strict", secure=secure

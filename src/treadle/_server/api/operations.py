@@ -25,7 +25,9 @@ from treadle._server.errors import (
     too_many,
 )
 from treadle._server.limits import ConcurrencyLimit, RateLimit
+from treadle._server.live.branches import OwnedRun
 from treadle._server.live.hub import Hub
+from treadle._server.live.owned import Runs
 from treadle._server.live.repeats import Repeats
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
@@ -62,14 +64,17 @@ class Call(Struct, frozen=True):
     def hub(self) -> Hub:
         return self.context.hub
 
+    @property
+    def runs(self) -> Runs:
+        """The runs that whoever sent this may see."""
+        return Runs(self.hub, self.principal)
+
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
-    async def owned_run(self) -> str:
-        """Return the run id of the path; the run must be one that the user may see."""
-        run_id = self.path("run_id")
-        await self.hub.owned(run_id, self.principal.user)
-        return run_id
+    async def owned_run(self) -> OwnedRun:
+        """Return the run of the path; it must be one that the user may see."""
+        return await self.runs.owned(self.path("run_id"))
 
 
 Handler = Callable[[Call], Awaitable[Response]]

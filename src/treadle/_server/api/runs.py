@@ -17,15 +17,15 @@ from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import run_body
 from treadle._server.errors import ApiError, bad_request, conflict, unprocessable
-from treadle._server.live.branches import ForkPlan
-from treadle._server.live.follower import Follower, follow
+from treadle._server.live.branches import ForkPlan, OwnedRun
+from treadle._server.live.follower import follow
+from treadle._server.live.owned import run_of
 from treadle._server.live.positions import START, Position, read_position
 from treadle._server.live.projection import Detail, Projection
 from treadle._server.live.sse import EventStream
 from treadle._tools.external import client_tool
 from treadle._types.errors import ConfigError, RunBusyError, ToolError
 from treadle._types.events import Record
-from treadle._types.ids import fresh_id
 from treadle._types.state import fold
 
 routes = Routes("runs")
@@ -42,7 +42,7 @@ async def create_run(call: Call) -> Response:
     except RunBusyError:
         if not new.run_id:
             raise
-        await call.hub.begun(new.run_id)  # the same request, at this moment
+        await call.hub.begun(call.runs.id_for(new.run_id))  # the same request, at this moment
         return answer(await _existing(call, new.run_id))
     except ApiError:  # also when the same request has begun the next run of the conversation
         if not new.run_id or (existing := await _existing(call, new.run_id)) is None:
@@ -68,7 +68,7 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         raise bad_request("`follows` names a run of an existing `conversation`: give that, too")
     if new.output_schema is not None:
         shape_of(new.output_schema)
-    run_id = new.run_id or fresh_id()
+    run_id = call.runs.id_for(new.run_id)
     run = await hub.start(
         agent,
         content_of(new.question),
@@ -86,14 +86,10 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
 
 
 async def _existing(call: Call, run_id: str) -> b.Created | None:
-    """Return the run a repeated request has already started. An id that another user has is a conflict."""
-    try:
-        facts = await call.hub.owned(run_id, "")
-    except ApiError:
+    """Return the run a repeated request has already started."""
+    if (run := await call.runs.find(run_id)) is None:
         return None
-    if call.principal.user and facts.user != call.principal.user:
-        raise conflict("this run_id is taken: choose another")
-    return b.created(run_id, facts.conversation)
+    return b.created(run, (await call.runs.facts(run)).conversation)
 
 
 @routes("GET", "/api/runs/{run_id}", b.RunBody, errors=(404,))
@@ -101,9 +97,9 @@ async def get_run(call: Call) -> Response:
     """Return the state of a run."""
     run_id = await call.owned_run()
     records = await call.hub.records(run_id)
-    inside = await call.hub.journal.list(parent=run_id, limit=200)
+    inside = await call.runs.inside(run_id, limit=200)
     children = [info for info in inside if not is_search(info.run_id)]
-    info = await call.hub.journal.info(run_id)
+    info = await call.runs.info(run_id)
     return answer(run_body(info, records, live=run_id in call.hub.runs, children=children[::-1]))
 
 
@@ -130,17 +126,16 @@ async def run_events(call: Call) -> Response:
             return Response(status_code=204)  # tells a browser not to connect again
     masks = await call.hub.masks_of_run(run_id)
     call.context.streams.acquire(call.principal.key)
-    channel, settings = call.hub.channel(run_id), call.context.settings
+    follower, settings = call.hub.follower(run_id, after, query.detail, masks), call.context.settings
 
     def end() -> None:
         call.context.streams.release(call.principal.key)
-        call.hub.release(channel)
+        call.hub.release(follower.channel)
 
-    follower = Follower(channel, call.hub.journal, after, query.detail, masks)
     return EventStream(follow(follower, settings), send_timeout=settings.send_timeout, on_end=end)
 
 
-async def _has_seen_all(call: Call, run_id: str, after: Position, detail: Detail) -> bool:
+async def _has_seen_all(call: Call, run_id: OwnedRun, after: Position, detail: Detail) -> bool:
     if run_id in call.hub.runs:
         return False
     projection = Projection(detail)
@@ -162,7 +157,7 @@ async def send_message(call: Call) -> Response:
 async def recall_message(call: Call) -> Response:
     """Withdraw a message the run has not read yet."""
     run_id = await call.owned_run()
-    return answer(b.Recalled(await call.hub.journal.recall(run_id, call.path("message_id"))))
+    return answer(b.Recalled(await call.runs.recall(run_id, call.path("message_id"))))
 
 
 @routes("POST", "/api/runs/{run_id}/cancel", {202: b.Done}, errors=(404, 409))
@@ -247,7 +242,7 @@ def _allows(decision: b.Decision) -> bool:
     return allow
 
 
-async def _unfinished(call: Call, run_id: str) -> Sequence[Record]:
+async def _unfinished(call: Call, run_id: OwnedRun) -> Sequence[Record]:
     """Return the records of a run that has not finished; one that has is a conflict."""
     records = await call.hub.records(run_id)
     if fold(records).finished is not None:
@@ -271,4 +266,4 @@ async def fork_run(call: Call) -> Response:
     fork: b.Fork = call.body
     plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)
     run = await call.hub.fork(run_id, plan, user=call.principal.user, key=call.principal.key)
-    return answer(b.created(run.id, (await call.hub.facts(run.id)).conversation), 201)
+    return answer(b.created(run.id, (await call.runs.facts(run_of(run))).conversation), 201)

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes, answer
+from treadle._server.live.owned import run_of
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
 from treadle._types.messages import text_of
@@ -62,7 +63,7 @@ async def search(call: Call) -> Response:
     deadline = time.monotonic() + MOST_SECONDS
     while more and len(hits) < query.limit and time.monotonic() < deadline:
         # The journal leaves out most runs without the words; the logs of the others are read.
-        runs = await call.hub.journal.list(said=query.q, limit=_PAGE, after=after, parent="", user=call.principal.user)
+        runs = await call.runs.list(said=query.q, limit=_PAGE, after=after)
         more = len(runs) == _PAGE
         for info in runs:
             if len(hits) >= query.limit or time.monotonic() > deadline:
@@ -70,7 +71,7 @@ async def search(call: Call) -> Response:
                 break
             after = info.cursor
             try:
-                records = await call.hub.records(info.run_id)
+                records = await call.hub.records(run_of(info))
             except RunNotFoundError:  # deleted meanwhile
                 continue
             searched += 1

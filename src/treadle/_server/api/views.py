@@ -59,7 +59,7 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         iterations=state.iteration,
         created=state.created,
         updated=state.updated,
-        elapsed=state.updated - state.created,
+        elapsed=state.elapsed,
         records=len(records),
         tools=[tool.name for tool in state.tools],
         usage=usage_body(state.usage),

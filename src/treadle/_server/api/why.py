@@ -15,6 +15,7 @@ from treadle._inspect.why.search import find_causes
 from treadle._safety.logs import get_logger, log_handled
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, conflict
+from treadle._server.live.branches import OwnedRun
 from treadle._types.errors import TreadleError
 
 routes = Routes("inspector")
@@ -85,7 +86,7 @@ async def mark_run(call: Call) -> Response:
     """Mark the answer, or a step, as wrong, and say what was expected."""
     run_id, body = await call.owned_run(), call.body
     try:
-        await mark_wrong(call.hub.journal, run_id, answer=body.answer, call=body.call, args=body.args, step=body.step)
+        await mark_wrong(*call.runs.log_of(run_id), answer=body.answer, call=body.call, args=body.args, step=body.step)
     except TreadleError as error:
         raise bad_request(str(error)) from None
     return answer(await _cause_body(call, run_id))
@@ -128,11 +129,11 @@ async def run_why(call: Call) -> Response:
     return answer(await _cause_body(call, run_id))
 
 
-async def _cause_body(call: Call, run_id: str) -> WhyBody:
-    journal, searches = call.hub.journal, call.hub.searches
-    marks = marks_in((await journal.info(run_id)).note)
+async def _cause_body(call: Call, run_id: OwnedRun) -> WhyBody:
+    searches = call.hub.searches
+    marks = marks_in((await call.runs.info(run_id)).note)
     failed = searches.failed.get(run_id, "")
-    notebook = await read_notebook(journal, run_id)
+    notebook = await read_notebook(*call.runs.log_of(run_id))
     if notebook is None:
         return WhyBody(marks=marks, failed=failed, running=run_id in searches.running)
     began = max(index for index, note in enumerate(notebook.notes) if note["what"] == "began")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from typing import Literal, NewType
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,9 @@ from treadle._types.events import Forked, Injected, Record, RunFinished, RunStar
 from treadle._types.ids import fresh_id
 from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, MediaPart, TextPart
 from treadle._types.state import CONVERSATION
+
+OwnedRun = NewType("OwnedRun", str)
+"""The id of a run that whoever asks may see (`owned.py`), or that the hub itself looks after."""
 
 
 class RunFacts(Struct, frozen=True):
@@ -126,13 +129,13 @@ def _with_text(content: Content, text: str) -> Content:
     return (TextPart(text), *(part for part in content if not isinstance(part, TextPart)))
 
 
-async def parents(runs: Sequence[RunInfo], facts: Callable[[str], Awaitable[RunFacts]]) -> dict[str, str]:
+async def parents(runs: Sequence[RunInfo], facts: Callable[[OwnedRun], Awaitable[RunFacts]]) -> dict[str, str]:
     """The run that each one continues ("" for none), of the runs of a conversation, oldest first."""
     known = {info.run_id for info in runs}
     found: dict[str, str] = {}
     before = ""
     for info in runs:
-        its = await facts(info.run_id)
+        its = await facts(OwnedRun(info.run_id))
         continued = its.follows if its.follows in known else before
         found[info.run_id] = found.get(its.origin, continued)
         before = info.run_id

@@ -21,8 +21,11 @@ from treadle._journal.base import InboxItem, Journal
 from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
-from treadle._server.live.branches import ForkPlan, RunFacts, facts_of, kept_records
+from treadle._server.live.branches import ForkPlan, OwnedRun, RunFacts, facts_of, kept_records
 from treadle._server.live.channel import Channel
+from treadle._server.live.follower import Follower
+from treadle._server.live.positions import Position
+from treadle._server.live.projection import Detail
 from treadle._server.live.variants import Variants
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
@@ -66,13 +69,13 @@ class Hub:
 
     # ---- reading
 
-    async def records(self, run_id: str) -> Sequence[Record]:
+    async def records(self, run_id: OwnedRun) -> Sequence[Record]:
         channel = self._channels.get(run_id)
         if channel is not None and channel.live and channel.records and channel.stored:
             return channel.records[: channel.stored]
         return await self.journal.load(run_id)
 
-    async def facts(self, run_id: str) -> RunFacts:
+    async def facts(self, run_id: OwnedRun) -> RunFacts:
         """`RunNotFoundError` if there is no such run."""
         if run_id not in self._facts:
             self._facts[run_id] = facts_of(await self.records(run_id))
@@ -80,22 +83,15 @@ class Hub:
                 self._facts.popitem(last=False)
         return self._facts[run_id]
 
-    async def owned(self, run_id: str, user: str) -> RunFacts:
-        """The facts of a run that `user` may see; otherwise "not found". A child run belongs to its parent's user."""
-        try:
-            facts = root = await self.facts(run_id)
-            while root.parent:
-                root = await self.facts(root.parent)
-        except RunNotFoundError:
-            raise not_found(f"run {run_id[:80]!r}") from None
-        if user and root.user != user:
-            raise not_found(f"run {run_id[:80]!r}")
-        return facts
-
-    def channel(self, run_id: str) -> Channel:
+    def channel(self, run_id: OwnedRun) -> Channel:
         channel = self._channels.setdefault(run_id, Channel(run_id))
         channel.closed = self.closing
         return channel
+
+    def follower(
+        self, run_id: OwnedRun, after: Position, detail: Detail = "plain", masks: Masks | None = None
+    ) -> Follower:
+        return Follower(self.channel(run_id), self.journal, after, detail, masks)
 
     def release(self, channel: Channel) -> None:
         """Forget a channel whose run is not driven here and which no client follows."""
@@ -122,18 +118,18 @@ class Hub:
         """Wait until a run that is being started, here or elsewhere, is in the journal."""
         for _ in range(_START_LOOKS):
             with suppress(RunNotFoundError):
-                if await self.records(run_id):
+                if await self.records(OwnedRun(run_id)):
                     return
             await asyncio.sleep(_START_PAUSE)
         raise ApiError(503, "not_started", f"run {run_id} could not be started: try again", retry_after=2.0)
 
-    async def driven(self, run_id: str) -> Run | None:
+    async def driven(self, run_id: OwnedRun) -> Run | None:
         """The run, if this server drives it; whether it may, is waited for."""
         while (starting := self._starting.get(run_id)) is not None:
             await asyncio.wait([starting])
         return self.runs.get(run_id)
 
-    async def resume(self, run_id: str, key: str = "", *, unattended: bool = False) -> Run:
+    async def resume(self, run_id: OwnedRun, key: str = "", *, unattended: bool = False) -> Run:
         """Resume a run that is paused or was interrupted; one that is in progress already is returned as it is.
 
         `unattended` when no person asks for it: one that does not get any further is parked instead.
@@ -149,16 +145,16 @@ class Hub:
             run = await agent.load(run_id, unattended=unattended)
             return await self._drive(agent, run, key or f"user:{facts.user}")
 
-    async def masks_of_run(self, run_id: str) -> Masks | None:
+    async def masks_of_run(self, run_id: OwnedRun) -> Masks | None:
         """Return what restores the data that are masked in a run and in those inside it; None where nothing is
         masked."""
         try:
-            agent, facts = await self.served(run_id.partition(".")[0])
+            agent, facts = await self.served(OwnedRun(run_id.partition(".")[0]))
         except ApiError:  # it is read only, or of an agent that is not served any more
             return None
         return masks_of(getattr(agent, "plugins", ()), facts.user, None)
 
-    async def served(self, run_id: str) -> tuple[Agent, RunFacts]:
+    async def served(self, run_id: OwnedRun) -> tuple[Agent, RunFacts]:
         """The agent that a run belongs to, as this server has it."""
         facts = await self.facts(run_id)
         served = self.agents.get(facts.agent)
@@ -171,7 +167,7 @@ class Hub:
         if self.closing:
             raise ApiError(503, "shutting_down", "the server is stopping: try again in a moment", retry_after=2.0)
         self.run_limit.acquire(key)
-        channel = self.channel(run.id)
+        channel = self.channel(OwnedRun(run.id))
         first_record = asyncio.get_running_loop().create_future()
         loaded = len(run.records)
 
@@ -220,7 +216,7 @@ class Hub:
 
     # ---- messages to runs, in whichever process they are driven
 
-    async def send(self, run_id: str, content: Content, item_id: str = "") -> str:
+    async def send(self, run_id: OwnedRun, content: Content, item_id: str = "") -> str:
         """Put a message into the run's inbox, one with the same id once. A conflict when nobody will read it: the run
         has just ended."""
         ended = conflict("the run has ended before it could read this: start another one in the same conversation")
@@ -237,7 +233,7 @@ class Hub:
             raise ended
         return item.id
 
-    async def approve(self, run_id: str, approve: bool | Mapping[str, Answer]) -> None:
+    async def approve(self, run_id: OwnedRun, approve: bool | Mapping[str, Answer]) -> None:
         """Decide about calls that wait, as `Agent.resume(approve=...)` does, and have the run go on."""
         await self.served(run_id)
         decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
@@ -246,23 +242,23 @@ class Hub:
         await leave_decisions(self.journal, run_id, decisions)
         self._go_on(run_id)
 
-    async def give_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+    async def give_results(self, run_id: OwnedRun, results: Mapping[str, Any], by: str = "") -> None:
         """Take the results of calls that wait for one, as `Agent.resume(results=...)` does, and have the run go on."""
         await self.leave_results(run_id, results, by)
         self._go_on(run_id)
 
-    async def leave_results(self, run_id: str, results: Mapping[str, Any], by: str = "") -> None:
+    async def leave_results(self, run_id: OwnedRun, results: Mapping[str, Any], by: str = "") -> None:
         """The same, for a caller that resumes the run itself."""
         agent, _ = await self.served(run_id)
         state, masks = fold(await self.records(run_id)), await self.masks_of_run(run_id)
         await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by, masks)
 
-    def _go_on(self, run_id: str) -> None:
+    def _go_on(self, run_id: OwnedRun) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _resume_once_paused(self, run_id: str) -> None:
+    async def _resume_once_paused(self, run_id: OwnedRun) -> None:
         """A decision that arrives while the run acts on another one is read when it pauses again."""
         while (run := self.runs.get(run_id)) is not None and run.begun:
             await asyncio.wait([run.task])
@@ -274,7 +270,7 @@ class Hub:
         except (TreadleError, ApiError) as error:
             logger.warning("run %s cannot be resumed: %s", run_id, error, extra={"run": run_id})
 
-    async def cancel(self, run_id: str) -> None:
+    async def cancel(self, run_id: OwnedRun) -> None:
         run = self.runs.get(run_id)
         if run is not None and run.state.paused is None:
             if not run.cancel():
@@ -292,7 +288,7 @@ class Hub:
         except RunBusyError:
             await self.journal.put(InboxItem(fresh_id(), run_id, "cancel"))
 
-    async def delete(self, run_id: str) -> None:
+    async def delete(self, run_id: OwnedRun) -> None:
         if run_id in self.runs:
             raise conflict(f"run {run_id} is in progress: cancel it first", again=None)
         await self.journal.delete(run_id)
@@ -301,10 +297,10 @@ class Hub:
             channel.closed = True
             channel.wake()
 
-    async def fork(self, run_id: str, plan: ForkPlan, *, user: str, key: str) -> Run:
+    async def fork(self, run_id: OwnedRun, plan: ForkPlan, *, user: str, key: str) -> Run:
         """A new run that shares the first records of another and continues from there."""
         _, facts = await self.served(run_id)
-        new_id = fresh_id()
+        new_id = OwnedRun(fresh_id())
         kept = kept_records(await self.records(run_id), plan, new_id=new_id, user=user or facts.user)
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
@@ -319,7 +315,7 @@ class Hub:
                 self._warn_once(info.run_id, "run %s is unfinished, but this server has no agent %r", info.agent)
                 continue
             try:
-                run = await self.resume(info.run_id, unattended=True)
+                run = await self.resume(OwnedRun(info.run_id), unattended=True)
                 if (paused := run.state.paused) is not None and paused.parked:
                     logger.error("run %s is parked: %s", info.run_id, paused.reason, extra={"run": info.run_id})
                 else:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from treadle._journal.catalog.values import RequestNote
 from treadle._server.errors import ApiError
+from treadle._server.live.branches import OwnedRun
 from treadle._server.live.hub import Hub
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Resumed
@@ -95,7 +96,7 @@ class Repeats:
 
     async def exists(self, run_id: str) -> bool:
         try:
-            return bool(await self._hub.records(run_id))
+            return bool(await self._hub.records(OwnedRun(run_id)))
         except RunNotFoundError:
             return False
 
@@ -104,7 +105,7 @@ class Repeats:
         if run_id in self._held:
             return False
         try:
-            records = await self._hub.records(run_id)
+            records = await self._hub.records(OwnedRun(run_id))
         except RunNotFoundError:
             return False  # its server ended before it began, or begins it just now
         state = fold(records)
@@ -117,7 +118,7 @@ class Repeats:
         if not await self._journal.is_driven(run_id):
             return True
         # Another server drives it since its beginning, and so has its client; or it ended while we looked.
-        return fold(await self._hub.records(run_id)).finished is not None and await self._lost(key, run_id)
+        return fold(await self._hub.records(OwnedRun(run_id))).finished is not None and await self._lost(key, run_id)
 
     async def _undelivered(self, key: str, run_id: str, state: RunState) -> bool:
         assert state.finished is not None

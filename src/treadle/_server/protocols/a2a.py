@@ -232,8 +232,8 @@ _METHODS_0_3 = (
 
 
 async def _existing_task(call: Call, run_id: str) -> Exchange:
-    await call.hub.owned(run_id, call.principal.user)
-    return Exchange(call, run_id, await call.hub.driven(run_id), cancels=False)
+    run = await call.runs.owned(run_id)
+    return Exchange(call, run, await call.hub.driven(run), cancels=False)
 
 
 async def _begin(call: Call, message: A2aMessage) -> Exchange:

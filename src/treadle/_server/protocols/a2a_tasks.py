@@ -15,6 +15,7 @@ from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import Overview, RunFilter
 from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError
+from treadle._server.live.owned import run_of
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
 from treadle._server.protocols.endings import why_failed
@@ -46,7 +47,7 @@ async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, An
 
 
 async def _ids(exchange: Exchange) -> dict[str, str]:
-    facts = await exchange.call.hub.facts(exchange.run_id)
+    facts = await exchange.call.runs.facts(exchange.run_id)
     return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
 
 
@@ -116,16 +117,16 @@ async def _chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGene
 async def tasks_page(call: Call, agent: str, query: ListParams) -> dict[str, Any]:
     """List the tasks of an agent, those that began last first."""
     wanted = query.status.removeprefix("TASK_STATE_").replace("UNSPECIFIED", "")
-    journal, after = call.hub.journal, query.page_token
-    only: RunFilter = {"agent": agent, "user": call.principal.user, "parent": "", "conversation": query.context_id}
+    visible, after = call.runs, query.page_token
+    only: RunFilter = {"agent": agent, "conversation": query.context_id}
     if wanted in ("COMPLETED", "FAILED", "CANCELED"):
         only["status"] = "finished"
     tasks: list[dict[str, Any]] = []
     for _ in range(_MOST_LOOKED_AT):
-        runs: list[RunInfo] = await journal.list(limit=query.page_size + 1, after=after, **only)
+        runs: list[RunInfo] = await visible.list(limit=query.page_size + 1, after=after, **only)
         for info in runs[: query.page_size]:
             after = info.cursor
-            exchange = Exchange(call, info.run_id, call.hub.runs.get(info.run_id), cancels=False)
+            exchange = Exchange(call, run_of(info), call.hub.runs.get(info.run_id), cancels=False)
             state = await exchange.state()
             if _fits(state, wanted, query.status_timestamp_after):
                 tasks.append(await task_of(exchange, artifacts=query.include_artifacts))
@@ -136,10 +137,10 @@ async def tasks_page(call: Call, agent: str, query: ListParams) -> dict[str, Any
                 after = ""
                 break
             continue
-        more = await journal.list(limit=1, after=after, **only)
+        more = await visible.list(limit=1, after=after, **only)
         after = after if more else ""
         break
-    total = _total(await journal.overview(**only), wanted)
+    total = _total(await visible.overview(**only), wanted)
     return {"tasks": tasks, "nextPageToken": after, "pageSize": query.page_size, "totalSize": total}
 
 

@@ -23,6 +23,7 @@ from treadle._engine.surfaces.answer_pieces import BREAK
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, answer
 from treadle._server.errors import ApiError
+from treadle._server.live.branches import OwnedRun
 from treadle._server.live.channel import Channel
 from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
@@ -111,7 +112,7 @@ class Exchange:
     def __init__(
         self,
         call: Call,
-        run_id: str,
+        run_id: OwnedRun,
         run: Run[Any] | None,
         *,
         after: Position = START,
@@ -256,8 +257,8 @@ class Exchange:
 
     async def _followed(self) -> AsyncGenerator[ClientEvent | None, None]:
         hub = self.call.hub
-        channel = hub.channel(self.run_id)
-        follower = Follower(channel, hub.journal, self._after, masks=await self._masks_of_run())
+        follower = hub.follower(self.run_id, self._after, masks=await self._masks_of_run())
+        channel = follower.channel
         channel.followers += 1
         try:
             while not channel.closed or channel.live:  # a server that stops lets runs finish for a while
@@ -281,7 +282,7 @@ class Exchange:
         if self.run is not None or channel.live or follower.projection.state.paused is not None:
             return
         hub = self.call.hub
-        if (await hub.journal.info(self.run_id)).status == "idle":
+        if (await self.call.runs.info(self.run_id)).status == "idle":
             with suppress(RunBusyError):
                 self.run = await hub.resume(self.run_id, self.call.principal.key)
 

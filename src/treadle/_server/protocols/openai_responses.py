@@ -127,8 +127,8 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
     conversation, follows = request.conversation or "", ""
     if request.previous_response_id and not results:
         follows = request.previous_response_id.removeprefix("resp_")
-        facts = await call.hub.owned(follows, call.principal.user)
-        conversation = facts.conversation or follows
+        follows = await call.runs.owned(follows)
+        conversation = (await call.runs.facts(follows)).conversation or follows
     wanted = request.text.format if request.text is not None and request.text.format is not None else TextFormat()
     if wanted.type == "json_schema" and wanted.schema is None:
         raise bad_request("`text.format` of the type json_schema needs a schema")

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
+from treadle._server.live.branches import OwnedRun
 from treadle._server.protocols.endings import has_output_schema
 from treadle._server.protocols.exchange import Exchange, steps_of
 from treadle._server.protocols.openai_responses import ResponseBody, ResponseProjection, ResponsesRequest
@@ -59,19 +60,17 @@ async def delete_response(call: Call) -> Response:
     return answer(DeletedResponse(_PREFIX + run_id))
 
 
-async def _run_id(call: Call) -> str:
+async def _run_id(call: Call) -> OwnedRun:
     response_id = call.path("response_id")
-    run_id = response_id.removeprefix(_PREFIX)
-    try:
-        await call.hub.owned(run_id, call.principal.user)
-    except ApiError:
-        raise not_found(f"response {response_id[:80]!r}") from None
-    return run_id
+    run = await call.runs.find(response_id.removeprefix(_PREFIX))
+    if run is None:
+        raise not_found(f"response {response_id[:80]!r}")
+    return run
 
 
-async def _stored(call: Call, run_id: str) -> ResponseBody:
+async def _stored(call: Call, run_id: OwnedRun) -> ResponseBody:
     records = await call.hub.records(run_id)
-    state, facts = fold(records), await call.hub.facts(run_id)
+    state, facts = fold(records), await call.runs.facts(run_id)
     exchange = Exchange(call, run_id, call.hub.runs.get(run_id), typed=has_output_schema(state), cancels=False)
     previous = _PREFIX + facts.follows if facts.follows else None
     request = ResponsesRequest(model=facts.agent, input="?", previous_response_id=previous)

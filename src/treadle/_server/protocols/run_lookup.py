@@ -20,6 +20,8 @@ from treadle._engine.run import Run
 from treadle._server.api.conversations import conversation_so_far
 from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError, bad_request, conflict
+from treadle._server.live.branches import OwnedRun
+from treadle._server.live.owned import run_of
 from treadle._server.live.positions import Position
 from treadle._server.live.repeats import Place, digest
 from treadle._server.protocols.endings import has_output_schema, refuse_unless_answered
@@ -71,7 +73,7 @@ async def _place(call: Call, request: AgentRequest) -> Place:
     if len(keys) > 1 or not 0 < len(key) <= _MAX_KEY:
         raise bad_request(f"a request has one Idempotency-Key of 1 to {_MAX_KEY} characters, or none")
     place = await repeats.named(("key", user, key), content)
-    if place.found and _failed_for_now(place.run_id, fold(await call.hub.records(place.run_id))):
+    if place.found and _failed_for_now(place.run_id, fold(await call.hub.records(await call.runs.owned(place.run_id)))):
         place = await repeats.anew(place, content)
     return place
 
@@ -111,15 +113,15 @@ async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
         **{name: value for name, value in request.settings.items() if value is not None},
     )
     typed = request.output_schema is not None
-    return Exchange(call, run.id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
+    return Exchange(call, run_of(run), run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
 async def _joined(call: Call, request: AgentRequest, place: Place) -> Exchange:
     """Join the run that the same request has begun before: it goes on if it was interrupted, and is streamed from its
     beginning."""
-    hub, run_id = call.hub, place.run_id
-    await hub.begun(run_id)
-    await hub.owned(run_id, call.principal.user)
+    hub = call.hub
+    await hub.begun(place.run_id)
+    run_id = await call.runs.owned(place.run_id)
     state = fold(await hub.records(run_id))
     run = await hub.driven(run_id)
     if state.finished is None and state.paused is None:
@@ -128,7 +130,7 @@ async def _joined(call: Call, request: AgentRequest, place: Place) -> Exchange:
     return Exchange(call, run_id, run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
 
 
-async def resumed(call: Call, run_id: str) -> Run[Any] | None:
+async def resumed(call: Call, run_id: OwnedRun) -> Run[Any] | None:
     """Resume a run; None if another process drives it: then its log is followed."""
     try:
         return await call.hub.resume(run_id, call.principal.key)
@@ -167,7 +169,7 @@ async def _continued(call: Call, request: AgentRequest) -> Exchange:
     )
 
 
-async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int, dict[str, Any]]:
+async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[OwnedRun, int, dict[str, Any]]:
     """Return the run, the record of its pause, and the results by the engine's own ids."""
     places: dict[str, re.Match[str]] = {}
     for call_id in results:
@@ -178,8 +180,7 @@ async def _named_calls(call: Call, results: Mapping[str, Any]) -> tuple[str, int
     runs = {match[1] for match in places.values()}
     if len(runs) != 1:
         raise bad_request("these results belong to several runs: send those of the last reply only")
-    run_id = runs.pop()
-    await call.hub.owned(run_id, call.principal.user)
+    run_id = await call.runs.owned(runs.pop())
     records = await call.hub.records(run_id)
     named: dict[str, Any] = {}
     at = -1

@@ -21,6 +21,7 @@ MAX_UNPACKED = 64_000_000
 MAX_TEXT = 2_000_000
 """Characters; what follows is left out, and the model is told."""
 MAX_COLUMNS = 1_000
+MAX_SHEETS = 1_000
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,5})\.xml")
 _LEFT_OUT = "\n[the rest of the file is left out]"
 
@@ -244,10 +245,15 @@ def _excel(package: _Package) -> Iterator[str]:
     _parse(package.read("xl/_rels/workbook.xml.rels"), targets)
     _parse(package.read("xl/workbook.xml"), sheets)
     paths = {element.get("Id", ""): element.get("Target", "") for element in targets.elements}
-    for sheet in sheets.elements:
+    texts: dict[str, str] = {}
+    for sheet in sheets.elements[:MAX_SHEETS]:
         path = paths.get(sheet.get("id", ""), "")
         name = path.lstrip("/") if path.startswith("/") else f"xl/{path}"
-        yield f"# {sheet.get('name', '')}\n{_parse(package.read(name), _Sheet(shared.strings))}\n"
+        if name not in texts:  # sheets may name the same part
+            texts[name] = _parse(package.read(name), _Sheet(shared.strings))
+        yield f"# {sheet.get('name', '')}\n{texts[name]}\n"
+    if len(sheets.elements) > MAX_SHEETS:
+        yield _LEFT_OUT
 
 
 def _slides(package: _Package) -> Iterator[str]:

@@ -94,7 +94,7 @@ def _libraries(binaries: list[str]) -> list[str]:
         )
     except (OSError, subprocess.TimeoutExpired):  # without `ldd` (musl) only what needs no such library runs
         return []
-    return re.findall(r"=> (/.+) \(0x", listed.stdout)
+    return re.findall(r"=> (/[^=\n]+) \(0x", listed.stdout)
 
 
 def _in_system(path: str) -> bool:

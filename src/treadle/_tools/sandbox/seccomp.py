@@ -1,4 +1,5 @@
-"""A filter for system calls that the namespaces leave open: new user namespaces, kernel keys, memory nobody counts.
+"""A filter for system calls that the namespaces leave open: new user namespaces, kernel keys, memory nobody counts,
+other processes: an ordinary user's may be those of bubblewrap itself.
 
 bubblewrap takes it as a compiled program. On a processor that is not in the table there is none: then it depends on
 bubblewrap's own option whether new user namespaces are refused, and the test of the isolation finds out.
@@ -20,6 +21,7 @@ _X32 = 0x4000_0000
 
 _SHARED_NUMBERS = {
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsmount": 432, "mount_setattr": 442,
+    "pidfd_getfd": 438, "process_madvise": 440,
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
 }  # fmt: skip
 _MACHINES: dict[str, tuple[int, dict[str, int]]] = {
@@ -29,6 +31,7 @@ _MACHINES: dict[str, tuple[int, dict[str, int]]] = {
             "clone": 56, "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
             "add_key": 248, "request_key": 249, "keyctl": 250, "bpf": 321, "perf_event_open": 298,
             "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "shmget": 29,
+            "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
         },
     ),
     "aarch64": (
@@ -37,6 +40,7 @@ _MACHINES: dict[str, tuple[int, dict[str, int]]] = {
             "clone": 220, "unshare": 97, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51,
             "add_key": 217, "request_key": 218, "keyctl": 219, "bpf": 280, "perf_event_open": 241,
             "userfaultfd": 282, "open_by_handle_at": 265, "memfd_create": 279, "shmget": 194,
+            "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
         },
     ),
 }  # fmt: skip

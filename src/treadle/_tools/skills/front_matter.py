@@ -20,7 +20,7 @@ MAX_NAME, MAX_DESCRIPTION, MAX_COMPATIBILITY = 64, 1024, 500
 _FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*$\r?\n?", re.DOTALL | re.MULTILINE)
-_TOOL = re.compile(r"[^\s,(]+(?:\([^)\n]*\))?")
+_TOOL = re.compile(r"[^\s,(]+(?:\([^()\n]*\))?")
 
 
 class FrontMatter(Struct, frozen=True):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from treadle._models.transport.redirects import Hop, RedirectRefused
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url, system_resolve
 from treadle._tools.builtin.reading.charset import decode_text
@@ -32,7 +33,6 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Looks up the IP addresses of a host and port."""
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Treadle/{__version__})"
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class HttpResponse(Struct, frozen=True):
@@ -136,27 +136,23 @@ class GuardedClient:
     async def _follow(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, max_bytes: int
     ) -> HttpResponse:
-        session = await self._session()
+        session, hop = await self._session(), Hop(method, url, headers, body)
         for _ in range(self.max_redirects + 1):
-            async with session.request(method, url, headers=headers, data=body, allow_redirects=False) as response:
-                location = response.headers.get("Location") if response.status in _REDIRECTS else None
-                if location is None:
+            async with session.request(
+                hop.method, hop.url, headers=hop.headers, data=hop.body, allow_redirects=False
+            ) as response:
+                try:
+                    following = hop.after(response.status, response.headers.get("Location"))
+                except RedirectRefused as error:
+                    raise ToolError(f"refused: {error}") from None
+                if following is None:
                     data = await _read(response, max_bytes)
                     lower = {name.lower(): value for name, value in response.headers.items()}
-                    address = str(url.with_fragment(None))
+                    address = str(hop.url.with_fragment(None))
                     return HttpResponse(url=address, status=response.status, headers=lower, body=data)
-                target = self._checked(str(url.join(parse_url(location.strip().replace(" ", "%20")))))
-                if target.origin() != url.origin():
-                    if method not in ("GET", "HEAD"):
-                        raise ToolError(
-                            f"refused: {url.host} redirects a {method} request to {target.host}, "
-                            "for which its content was not meant"
-                        )
-                    headers = {}  # they may contain keys for the first host
-                if response.status == 303 or (response.status in (301, 302) and method == "POST"):
-                    method, body = "GET", None
-                url = target
-        raise ToolError(f"{url.host} redirects more than {self.max_redirects} times")
+                self._checked(str(following.url))
+                hop = following
+        raise ToolError(f"{hop.url.host} redirects more than {self.max_redirects} times")
 
     def _checked(self, text: str) -> URL:
         """The address as a URL, if this client may request it. Host names are checked later, when they are resolved."""
