@@ -15,6 +15,7 @@ from treadle import (
     Budget,
     DagAgent,
     Plugin,
+    RetryPolicy,
     RunLimits,
     RunResult,
     ScriptedModel,
@@ -25,7 +26,7 @@ from treadle._agent import presets
 from treadle._engine.settings import Settings
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
-from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, UnknownModelError
+from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, TransientModelError, UnknownModelError
 from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, TextDelta
@@ -390,10 +391,13 @@ def test_an_answer_can_be_written_from_a_finished_run(parts: Any, shown: list[st
     assert "what is 1 + 2?" in str(model.requests[0].messages[-1])
 
 
-def test_an_answer_that_breaks_off_is_an_error_not_a_splice():
+def test_an_answer_that_breaks_off_is_written_again_and_then_given_up_for_the_loops_own():
     result = go(answering().run("q"))
-    with pytest.raises(ModelError):
-        go(pieces(Agent(Parts(TextDelta("half"), ModelError("gone")), [add]), result))
+    model = Parts(TextDelta("half"), TransientModelError("gone"))
+    shown = go(pieces(Agent(model, [add], retry=RetryPolicy(attempts=2, base=0.0)), result))
+    assert len(model.requests) == 2
+    assert shown[0] == "half"
+    assert shown[-1] == "\n\n" + result.brief
 
 
 def test_an_agent_of_any_kind_can_be_a_tool():

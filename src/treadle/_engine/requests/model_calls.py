@@ -213,15 +213,12 @@ class _Show:
 
 def _watcher(run: Execution, component: str) -> Watcher:
     """Return what reads a component's reply: the words of an answer, those of a thought, or both."""
-    in_loop = component in CONVERSATION
-    if in_loop or component == "final":
-        calls = (
-            in_loop
-            and not run.state.constraints.answer_only
-            and bool(run.state.tools)
-            and run.blueprint.output_type is None
-        )
-        return run.current.dialect.watch(tools=calls)
+    if component == "final" or (component in CONVERSATION and run.state.constraints.answer_only):
+        from treadle._dialects.watching.answers import answer_watcher  # only for runs that end so
+
+        return answer_watcher(run.current.dialect)
+    if component in CONVERSATION:
+        return run.current.dialect.watch(tools=bool(run.state.tools) and run.blueprint.output_type is None)
     return Everything(answer=component in ANSWERING)
 
 
