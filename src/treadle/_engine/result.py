@@ -217,7 +217,7 @@ def result_of(
     if error is None and finished is not None and finished.error:
         error = _recorded_error(finished)
     return RunResult(
-        answer=finished.answer if finished else "",
+        answer=finished.answer if finished else state.answer.partial,
         brief=(finished.brief or finished.answer) if finished else "",
         output=output,
         stop_reason=reason,

@@ -15,6 +15,7 @@ from treadle._types.events import AnswerDelta
 
 TEXT = {"tool_call": False, "json_schema": False, "json_mode": False}
 ACTION = 'SECRET\nAction: {{"tool": "price", "inputs": {{"item": "{}"}}, "final_answer": false}}'
+EMPTY_ANSWER = '{"type": "final_answer", "answer": ""}'
 CALL = '{"reasoning": "SECRET", "type": "tool_call", "tool_name": "price", "tool_args": {"item": "tea"}}'
 
 
@@ -37,9 +38,8 @@ def by_component(**replies: str) -> Any:
 def test_a_loop_that_ends_without_words_after_a_result_is_written_up_in_both_modes():
     answer = lambda request: "Tea costs EUR 12." if request.component == "synthesis" else ""  # noqa: E731
     native = go(agent(call("price", item="tea"), answer, preset="two_phase", text=False).run("q"))
-    as_json = go(
-        agent(CALL, lambda r: answer(r) or '{"type": "final_answer", "answer": ""}', preset="two_phase").run("q")
-    )
+    quiet = lambda request: answer(request) or EMPTY_ANSWER  # noqa: E731
+    as_json = go(agent(CALL, quiet, preset="two_phase").run("q"))
     for result in (native, as_json):
         assert (result.answer, result.success, result.stop_reason) == ("Tea costs EUR 12.", True, "answer")
 

@@ -12,6 +12,7 @@ from treadle._engine.answering.writer import (
     component_for,
     last_reply,
     last_words,
+    so_far,
     write_answer,
 )
 from treadle._engine.core.execution import Execution
@@ -116,6 +117,20 @@ async def finish(
     await end(run, finished)
 
 
+async def cut_short(
+    run: Execution, reason: StopReason, error: BaseException | None = None, *, raises: bool = False
+) -> None:
+    """The run is stopped: nobody is asked anything any more, and what was shown of the answer is what there is."""
+    run.ending.error = error
+    if raises:
+        run.ending.raises = error
+    text, shown = so_far(run), run.log.shown_answer
+    if shown and run.state.answer.done is None:
+        await run.emit(AnswerDone(shown, "partial"))
+    name = type(error).__name__ if error is not None else ""
+    await end(run, RunFinished(reason, text, success=False, error=str(error or "")[:2000], error_type=name))
+
+
 async def end(run: Execution, finished: RunFinished) -> None:
     if run.hooks.on_end:
         preview = result_of(
@@ -170,18 +185,11 @@ async def out_of_budget(run: Execution, error: BudgetExhaustedError) -> None:
 
 
 async def fail(run: Execution, error: TreadleError) -> None:
-    """The run cannot go on: say why, with what was found so far."""
+    """The run cannot go on: the error says why, and the answer is what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
     if isinstance(error, GuardrailError):
         run.ending.output = None  # what was refused is not given as a value either
         await finish(run, error.told, "error", success=False, error=error)
         return
-    what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
-    await finish(
-        run,
-        f"{what} ({type(error).__name__}). {run.partial_answer(run)}".strip(),
-        "error",
-        success=False,
-        error=error,
-    )
+    await finish(run, "", "error", success=False, error=error)

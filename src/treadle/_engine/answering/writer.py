@@ -71,6 +71,8 @@ async def write_answer(run: Execution, reason: StopReason, draft: str) -> tuple[
     if component:
         try:
             text = await _request(run, component, reason, draft)
+            if not text:  # whatever it was, it was no answer
+                run.answer.retract()
         except JournalError:
             raise
         except Exception:
@@ -78,7 +80,7 @@ async def write_answer(run: Execution, reason: StopReason, draft: str) -> tuple[
     source = (component if text else "fallback") if second else ""
     text = text or draft
     if not text.strip() and (reason != "answer" or run.state.steps):
-        text = run.partial_answer(run)
+        text = so_far(run)
         source = "error" if reason == "answer" else source  # no answer: what was found before
     return await as_written(run, reason, text, source)
 
@@ -89,6 +91,15 @@ async def as_written(run: Execution, reason: StopReason, text: str, source: str 
         failed = reason in ("error", "empty") or run.ending.raises is not None
         source = "tool" if reason == "final_tool" else "error" if failed else "loop"
     return (text if source == "error" else await polished(run, text)), source
+
+
+def so_far(run: Execution) -> str:
+    """Return what a run that ends without an answer has to show: the answer as far as it was shown, else its work."""
+    try:
+        return run.log.shown_answer or run.state.answer.partial or run.partial_answer(run)
+    except Exception:  # an end is recorded even if the flow cannot say what it has
+        logger.exception("run %s cannot say what was found so far", run.id)
+        return ""
 
 
 def component_for(run: Execution, reason: StopReason, draft: str) -> str:

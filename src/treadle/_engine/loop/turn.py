@@ -248,18 +248,27 @@ async def repair_failed_calls(run: Execution) -> bool:
 
 async def recover(run: Execution, error: ModelError) -> None:
     """A model call failed for good: shrink the request, speak another dialect, take the next model, or give up."""
+    if await _another_way(run, error):
+        if run.log.shown_answer:
+            run.answer.void(run.state.turn.thinking or "loop")
+    else:
+        await fail(run, error)
+
+
+async def _another_way(run: Execution, error: ModelError) -> bool:
+    """Prepare the next attempt, if there is a way that has not been tried."""
     if isinstance(error, ContextOverflowError):
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1
-            return
+            return True
     elif _may_refuse_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
         if _speaks_of_tools(error) and not _ABOUT_ONE_TOOL.search(str(error)):
             refused_tools(run.current.model, store=run.settings.probe)
-        return
+        return True
     if run.current.has_fallback:
         await run.current.use_fallback(str(error)[:300])
-        return
-    await fail(run, error)
+        return True
+    return False
 
 
 async def _shrink(run: Execution, error: ContextOverflowError) -> bool:

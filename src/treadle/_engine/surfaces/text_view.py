@@ -74,7 +74,7 @@ class TextView:
                 yield item.text + "\n"
             if item.calls or item.problem:
                 self._thought = ""
-        elif change.before is not None:  # its text is void
+        elif change.before is not None and item.state == "open":  # its text is void
             yield from self._reset()
 
     def _answer_changed(self, item: Answer) -> Iterator[str]:

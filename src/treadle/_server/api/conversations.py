@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._agent.conversation import history_of
+from treadle._agent.conversation import MAY_BE_TURNS, history_of, is_turn
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._journal.pages.html import html_of
@@ -23,9 +23,6 @@ from treadle._types.errors import RunNotFoundError
 from treadle._types.state import fold
 
 routes = Routes("conversations")
-
-_ANSWERED = ("answer", "final_tool", "limit", "stuck")
-"""Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
 
 
 class Title(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,9 +51,11 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
         )
     before = await parents(list(runs.values())[::-1], call.hub.facts)
     at = last
-    while at and runs[at].stop_reason not in _ANSWERED:
+    while at:
+        if runs[at].stop_reason in MAY_BE_TURNS and is_turn(state := fold(await call.hub.records(at))):
+            return last, list(history_of(state))
         at = before[at]
-    return last, list(history_of(fold(await call.hub.records(at)))) if at else []
+    return last, []
 
 
 async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:
