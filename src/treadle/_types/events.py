@@ -132,6 +132,8 @@ class ThinkDone(EventBase, frozen=True, tag="think_done"):
     digest: str = ""
     options: dict[str, float] = {}
     """What the model would most probably have written where it decided, before any constraint."""
+    completes: bool = False
+    """The task is done once the calls of the message are: `answer` is proposed then, unless one of them fails."""
 
 
 class MessageAdded(EventBase, frozen=True, tag="message_added"):

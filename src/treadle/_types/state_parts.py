@@ -100,6 +100,8 @@ class AnswerState:
     def __init__(self) -> None:
         self.candidate: str | None = None
         """An answer the loop has proposed and nobody has objected to yet."""
+        self.after_calls: str | None = None
+        """An answer that is proposed as soon as the calls beside it are done."""
         self.final_call: ev.ToolDone | None = None
         """The result of a tool that is to be the answer."""
         self.done: ev.AnswerDone | None = None
@@ -116,6 +118,7 @@ class AnswerState:
         self.partial = ""
         if event.component in CONVERSATION:
             self.candidate = event.answer if not event.message.calls and not event.problem else None
+            self.after_calls = (event.answer or "") if event.completes else None
             if event.task_successful is not None:
                 self.task_successful = event.task_successful
 
@@ -129,7 +132,7 @@ class AnswerState:
         self.candidate = None  # whatever is added after a proposed answer makes the model go on
 
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
-        self.candidate, self.final_call, self.done = None, None, None
+        self.candidate, self.after_calls, self.final_call, self.done = None, None, None, None
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
         self.candidate = None
@@ -387,6 +390,8 @@ class Calls:
         self.tool_failures = self.tool_failures + 1 if self.round_failed else 0
         self.open = {}
         self._turn.round_due = True
+        if self._answer.after_calls is not None and not self.round_failed:
+            self._answer.candidate = self._answer.after_calls
         self._conversation.close_calls()
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:

@@ -121,6 +121,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         ThinkDone(
             component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
             decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
+            decision.completes and bool(decision.answer or run.settings.answer != "direct"),
         )
     )  # fmt: skip
     if run.hooks.after_decision:
