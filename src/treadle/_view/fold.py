@@ -328,7 +328,8 @@ class RunView:
         self._put(answer)
 
     def on_answer_started(self, event: ev.AnswerStarted, record: ev.Record) -> None:
-        confirmed = self.answer is not None and self.answer.state == "draft" and event.source not in ANSWERING
+        begun = self.answer is not None and (self.answer.state == "draft" or not self.answer.source)
+        confirmed = begun and event.source not in ANSWERING
         if not confirmed:
             self._pieces.pop(ANSWER, None)
         self._now(activity="writing the answer")
