@@ -63,7 +63,7 @@ def history(count: int) -> list[dict[str, str]]:
     return [{"role": "user" if n % 2 == 0 else "assistant", "content": f"turn {n}"} for n in range(count)]
 
 
-@pytest.mark.parametrize(("messages", "rewritten"), [(2, False), (4, True)])
+@pytest.mark.parametrize(("messages", "rewritten"), [(2, False), (3, True)])
 def test_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: bool):
     model = ScriptedModel(worker(0, rewrite="a question that stands alone"))
     run_of(Agent(model, [look], plugins=[QuestionRewrite()]), history=history(messages))

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle._agent import checks, presets
 from treadle._agent.deps import Instructions, deps_for, require_deps, text_for
@@ -415,6 +416,20 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             return self._system_text(past, [await text_for(part, run) for part in parts], output_type)
 
         return system
+
+    def _rewriting(self, result: RunResult[Any], user: str) -> Run[Any]:
+        from treadle._agent.rewriting import Rewriting  # rarely needed
+
+        flow = Rewriting(result)
+        blueprint = replace(
+            self._blueprint(self.settings.with_changes({"answer": "synthesize"}), []),
+            toolkit=Toolkit(()),
+            plugins=tuple(plugin for plugin in self.plugins if getattr(plugin, "masks", False)),
+            system=self._system_text([]),
+            system_of=None,
+            output_type=None,
+        )
+        return self.begin(new_run(blueprint, flow.origin(user)), flow)
 
     def _deps_for(self, given: Any, parent: RunContext[Any] | None, how: str) -> Any:
         deps = deps_for(given, self.deps, parent, self.deps_type)

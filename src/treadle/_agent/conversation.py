@@ -73,7 +73,8 @@ class Conversation(Generic[OutputT_co, DepsT]):
         return run
 
     async def ask(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
-        """The next turn. A turn that failed or was cancelled is not part of the history of those after it."""
+        """The next turn. A turn that failed, or was cancelled before its answer began, is not part of the
+        history of those after it."""
         return await (await self.start(question, **options))
 
     def ask_sync(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
@@ -86,13 +87,14 @@ class Conversation(Generic[OutputT_co, DepsT]):
         if journal is None:
             return self._last
         for info in await journal.list(conversation=self.id, parent="", limit=50):
-            if info.status == "finished" and _answered(info.stop_reason):
-                return fold(await journal.load(info.run_id))
+            if info.status == "finished" and info.stop_reason in MAY_BE_TURNS:
+                state = fold(await journal.load(info.run_id))
+                if is_turn(state):
+                    return state
         return None
 
     def _ended(self, run: Run[Any]) -> None:
-        finished = run.state.finished
-        if finished is not None and _answered(finished.stop_reason):
+        if is_turn(run.state):
             self._last = run.state
 
 
@@ -103,6 +105,8 @@ def history_of(state: RunState) -> list[Message]:
         message for message in messages if not (isinstance(message, UserMessage) and message.kind == "note")
     )
     finished, answered = state.finished, state.answer.done
+    if answered is not None and answered.source == "partial":
+        return [*messages, AssistantMessage(answered.text + STOPPED, source=state.provenance.first)]
     answer = finished.answer if finished is not None else ""
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:
@@ -113,5 +117,16 @@ def history_of(state: RunState) -> list[Message]:
     return messages
 
 
-def _answered(stop_reason: str) -> bool:
-    return stop_reason in ("answer", "final_tool", "limit", "stuck")
+MAY_BE_TURNS = ("answer", "final_tool", "limit", "stuck", "cancelled", "budget")
+"""Stop reasons of runs that may be part of the history of later ones."""
+STOPPED = "\n\n[The answer was stopped here.]"
+"""After an answer that was cut short, for the model that goes on."""
+
+
+def is_turn(state: RunState) -> bool:
+    """Return whether a run is part of the history of later ones: it has an answer, or a part of one was shown."""
+    if state.finished is None:
+        return False
+    answered = state.answer.done
+    partial = answered is not None and answered.source == "partial"
+    return partial or state.finished.stop_reason in ("answer", "final_tool", "limit", "stuck")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from treadle._agent.agent_tool import Delegate, agent_tool
 from treadle._agent.handoff import handoff_tool
-from treadle._engine.answering.answer import SYNTHESIS, synthesis_messages
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
@@ -22,8 +21,6 @@ from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._models.base import Model
 from treadle._tools.base import Tool
 from treadle._types.events import AnswerDone, Event, Record, ThinkDone
-from treadle._types.messages import Message, UserMessage, text_of
-from treadle._types.request import Reply, Request, TextDelta
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -57,8 +54,8 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         """The model that is asked first."""
         raise NotImplementedError
 
-    def _system_text(self, past: Sequence[Message]) -> str:
-        """The system prompt."""
+    def _rewriting(self, result: RunResult[Any], user: str) -> Run[Any]:
+        """A run that writes the answer of a finished one."""
         raise NotImplementedError
 
     def start(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> Run[OutputT_co]:
@@ -102,8 +99,14 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     async def stream_records(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[Record, None]:
         """Like `stream`, as records, those of runs inside the run too: each event with its run, that run's parent and
         depth, and its number in the log."""
+        async with aclosing(self._records_of(lambda: self.start(question, **options))) as records:
+            async for record in records:
+                yield record
+
+    async def _records_of(self, start: Callable[[], Run[Any]]) -> AsyncGenerator[Record, None]:
+        """The records of a run and what streams between them; leaving them early cancels it."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
-        run = self.start(question, **options)
+        run = start()
         run.subscribe(records.put_nowait)
         run.task.add_done_callback(lambda _: records.put_nowait(None))
         try:
@@ -138,6 +141,14 @@ class Surfaces(Generic[OutputT_co, DepsT]):
                     yield text, tokens
                 if isinstance(record.event, AnswerDone):
                     yield "", tokens
+
+    async def stream_text(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[str, None]:
+        """The answer as it is written, in strings and nothing else: `StreamingResponse(agent.stream_text(question))`.
+        `deltas` has the tokens beside them and says more about what may come before the answer."""
+        async with aclosing(self.deltas(question, **options)) as deltas:
+            async for text, _ in deltas:
+                if text:
+                    yield text
 
     def text(
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Unpack[RunOptions[DepsT]]
@@ -246,28 +257,10 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     async def stream_answer(self, result: RunResult[Any], *, user: str = "") -> AsyncGenerator[str, None]:
         """Write an answer from a finished run's trace, in pieces; the loop's own answer if that fails. `user`: whose
         run it was, for data that are masked in it."""
-        question = next((text_of(m.content) for m in result.messages if isinstance(m, UserMessage) and m.pinned), "")
-        prompt = self.prompts.get("synthesis", SYNTHESIS)
-        messages = synthesis_messages(
-            prompt, question, result.steps, result.brief, self.settings.synthesis_chars,
-            system=self._system_text([]), transcript=result.messages,
-        )  # fmt: skip
-        from treadle._engine.core.masks import masks_of
+        from treadle._engine.surfaces.answer_pieces import AnswerPieces
 
-        masks = masks_of(self.plugins, user, None)
-        messages = messages if masks is None else masks.masked(messages)
-        shown, held = False, ""
-        try:
-            async for part in self.model.stream(Request(messages=messages, stream=True, component="synthesis")):
-                if (isinstance(part, TextDelta) and part.text) or (isinstance(part, Reply) and part.text and not shown):
-                    shown, held = True, held + part.text
-                    if masks is None or masks.open_from(held) == len(held):
-                        yield held if masks is None else masks.restored(held)
-                        held = ""
-            if held:
-                yield held if masks is None else masks.restored(held)
-        except Exception:
-            if shown:
-                raise
-        if not shown:
-            yield result.brief
+        pieces = AnswerPieces()
+        async with aclosing(self._records_of(lambda: self._rewriting(result, user))) as records:
+            async for record in records:
+                for text in pieces.feed(record):
+                    yield text

@@ -104,7 +104,7 @@ class GraphAgent(FlowAgent[Any]):
         """End the run at a component without output, with the results so far, else with its own report."""
         error = TreadleError(f"{done.step}: {done.error}")
         reason = cast(StopReason, done.stop_reason if done.stop_reason in _SAID_NOTHING else "error")
-        await finish(run, self.partial_answer(run) or done.result, reason, success=False, error=error)
+        await finish(run, self.partial_answer(run) or done.result, reason, success=False, error=error, written=True)
 
     async def _step(self, run: Execution, name: str, kind: str, outputs: dict[str, str]) -> StepDone:
         child_id = f"{run.id}.{name.replace(':', '-')}"

@@ -70,7 +70,9 @@ class ArrayDialect(TextDialect, frozen=True):
         elif done:
             answer = _answer(done[0])
         missing = "expected a JSON array of calls" + ("" if reading.has_json else ", and there is no JSON in it")
-        return decide(msgspec.structs.replace(reading, calls=rest), reply, tools, answer=answer, missing=missing)
+        decision = decide(msgspec.structs.replace(reading, calls=rest), reply, tools, answer=answer, missing=missing)
+        completes = bool(done and decision.calls and not done[0].problem)
+        return msgspec.structs.replace(decision, completes=True) if completes else decision
 
 
 def _answer(completion: ParsedCall) -> str:

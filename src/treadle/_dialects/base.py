@@ -33,6 +33,8 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     task_successful: bool | None = None
     own_words: bool = False
     """No tool is needed: the model gives the answer in its own words, in a request without tools. `answer` is empty."""
+    completes: bool = False
+    """The reply says that the task is done once its calls are: `answer` counts then."""
     unmarked: bool = False
     """The answer is plain prose where the dialect has a form for answers: perhaps an action was forgotten."""
 

@@ -161,6 +161,18 @@ def _place(cited: Citation) -> str:
     return host or cited.file or cited.title or cited.url
 
 
+class AnswerPartial(EventBase, frozen=True, tag="answer_partial"):
+    """What had been shown of an answer that was still being written: stored once a second while it streams and when it
+    is cut off, so that no stop and no crash loses it."""
+
+    text: str
+    """The answer from character `at` on."""
+    at: int = 0
+    component: str = "loop"
+    usage: Usage = NO_USAGE
+    """The cost of the reply so far: an estimate, until the record of the reply replaces it."""
+
+
 class Forked(EventBase, frozen=True, tag="forked"):
     """This run was copied from another one up to here. Decisions about calls were made for the original: not copied."""
 

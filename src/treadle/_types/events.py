@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types.control_events import AnswerOnly as AnswerOnly
+from treadle._types.control_events import AnswerPartial as AnswerPartial
 from treadle._types.control_events import Approved as Approved
 from treadle._types.control_events import ChildSpent as ChildSpent
 from treadle._types.control_events import Forked as Forked
@@ -131,6 +132,8 @@ class ThinkDone(EventBase, frozen=True, tag="think_done"):
     digest: str = ""
     options: dict[str, float] = {}
     """What the model would most probably have written where it decided, before any constraint."""
+    completes: bool = False
+    """The task is done once the calls of the message are: `answer` is proposed then, unless one of them fails."""
 
 
 class MessageAdded(EventBase, frozen=True, tag="message_added"):
@@ -266,7 +269,8 @@ class AnswerStarted(EventBase, frozen=True, tag="answer_started"):
     """The answer for the user begins."""
 
     source: str
-    """loop | synthesis | complete | own_words | tool | fallback | error (no answer: what was found before)"""
+    """loop | synthesis | complete | own_words | tool | fallback | partial (it was stopped while it was written) | error
+    (no answer: what was found before)"""
 
 
 class AnswerDone(EventBase, frozen=True, tag="answer_done"):
@@ -354,6 +358,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
+    AnswerPartial,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, ToolAnswered, Exchanged, HistoryReplaced,
     RunFinished, TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,

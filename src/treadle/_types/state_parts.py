@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from treadle._types import events as ev
-from treadle._types.messages import Message, ToolMessage, UserMessage, join_content
+from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, join_content
 from treadle._types.provenance import Provenance
 from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted, flat
 from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage
@@ -26,12 +26,28 @@ class Spending:
         """What each run inside this one has spent."""
         self.components: dict[str, Spent] = {}
         self.counters = Counters()
+        self._unsettled = NO_USAGE
+        """The estimate of a reply that has neither ended nor failed; it stands where its process died."""
+
+    def on_answer_partial(self, event: ev.AnswerPartial, record: ev.Record) -> None:
+        self.usage += event.usage - self._unsettled
+        self._unsettled = event.usage
+
+    def _settle(self) -> None:
+        if self._unsettled is not NO_USAGE:
+            self.usage -= self._unsettled
+            self._unsettled = NO_USAGE
+
+    def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
+        self._unsettled = NO_USAGE
 
     def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> None:
+        self._settle()
         self.counters.attempts_failed += 1
         self._spend(event.component, event.usage, 0.0)
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
+        self._settle()
         self._spend(event.component, event.usage, event.elapsed, calls=1)
         if event.finish == "length":
             self.counters.truncated_responses += 1
@@ -84,9 +100,13 @@ class AnswerState:
     def __init__(self) -> None:
         self.candidate: str | None = None
         """An answer the loop has proposed and nobody has objected to yet."""
+        self.after_calls: str | None = None
+        """An answer that is proposed as soon as the calls beside it are done."""
         self.final_call: ev.ToolDone | None = None
         """The result of a tool that is to be the answer."""
         self.done: ev.AnswerDone | None = None
+        self.partial = ""
+        """What had been shown of an answer that is not complete."""
         self.task_successful: bool | None = None
         """What the model says about its own success, where the dialect asks for it."""
 
@@ -95,22 +115,30 @@ class AnswerState:
         return self.candidate is not None or self.final_call is not None
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
+        self.partial = ""
         if event.component in CONVERSATION:
             self.candidate = event.answer if not event.message.calls and not event.problem else None
+            self.after_calls = (event.answer or "") if event.completes else None
             if event.task_successful is not None:
                 self.task_successful = event.task_successful
+
+    def on_answer_partial(self, event: ev.AnswerPartial, record: ev.Record) -> None:
+        self.partial = self.partial[: event.at] + event.text
+
+    def on_think_started(self, event: ev.ThinkStarted, record: ev.Record) -> None:
+        self.partial = ""
 
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
         self.candidate = None  # whatever is added after a proposed answer makes the model go on
 
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
-        self.candidate, self.final_call, self.done = None, None, None
+        self.candidate, self.after_calls, self.final_call, self.done = None, None, None, None
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
         self.candidate = None
 
     def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> None:
-        self.done = event
+        self.done, self.partial = event, ""
 
 
 class Turn:
@@ -255,6 +283,10 @@ class ConversationState:
         content = join_content(("[USER INTERRUPT]\n" + "\n\n".join(event.texts), event.media))
         self._after_results(Entry(UserMessage(content, kind="interrupt", pinned=True), record.seq, "interrupt"))
 
+    def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> None:
+        if event.source == "partial":  # it was stopped while it was written: no reply of the model has it
+            self.transcript.append(AssistantMessage(event.text))
+
     def on_message_retracted(self, event: ev.MessageRetracted, record: ev.Record) -> None:
         self.window = [entry for entry in self.window if entry.seq != event.seq or entry.component == "question"]
         self._break(record.seq, f"message retracted: {event.reason}")
@@ -358,6 +390,8 @@ class Calls:
         self.tool_failures = self.tool_failures + 1 if self.round_failed else 0
         self.open = {}
         self._turn.round_due = True
+        if self._answer.after_calls is not None and not self.round_failed:
+            self._answer.candidate = self._answer.after_calls
         self._conversation.close_calls()
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:

@@ -199,11 +199,15 @@ class RunView:
     def on_think_failed(self, event: ev.ThinkFailed, record: ev.Record) -> None:
         if (thought := self._thinking.get(event.component)) is not None:
             self._pieces.pop(thought.id, None)
-            thought = replace(thought, attempts=thought.attempts + 1, usage=thought.usage + event.usage)
+            state = "void" if event.wait is None else "open"
+            thought = replace(thought, state=state, attempts=thought.attempts + 1, usage=thought.usage + event.usage)
             self._thinking[event.component] = thought
+            if event.wait is None:
+                del self._thinking[event.component]
             self._put(thought)
         draft = self.answer is not None and self.answer.state == "draft"
-        if event.component in ANSWERING or (draft and event.component in CONVERSATION):
+        # Where no further attempt is made, what was shown stays until something takes its place.
+        if event.wait is not None and (event.component in ANSWERING or (draft and event.component in CONVERSATION)):
             self._void_answer()
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
@@ -328,7 +332,8 @@ class RunView:
         self._put(answer)
 
     def on_answer_started(self, event: ev.AnswerStarted, record: ev.Record) -> None:
-        confirmed = self.answer is not None and self.answer.state == "draft" and event.source not in ANSWERING
+        begun = self.answer is not None and (self.answer.state == "draft" or not self.answer.source)
+        confirmed = begun and event.source not in ANSWERING
         if not confirmed:
             self._pieces.pop(ANSWER, None)
         self._now(activity="writing the answer")

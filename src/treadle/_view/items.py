@@ -64,7 +64,7 @@ class Thought(ItemBase, frozen=True, tag="thought"):
     component: str
     iteration: int
     state: Literal["open", "done", "void"] = "open"
-    """`void`: the process ended before the reply was there."""
+    """`void`: it ended before the reply was there."""
     text: str = ""
     reasoning: str = ""
     """What the model thought in a channel of its own."""

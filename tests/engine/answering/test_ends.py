@@ -256,7 +256,7 @@ def test_a_model_that_failed_for_good_is_reported_with_what_was_found(raises: bo
         error = ModelError("no such model")
         await fail(run, error)
         assert (run.ending.raises is error) is raises
-        assert finished(run).answer == "The model could not be used any further (ModelError). so far"
+        assert finished(run).answer == "so far"
         assert (finished(run).error, finished(run).error_type) == ("no such model", "ModelError")
 
     go(main())

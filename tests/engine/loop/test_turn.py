@@ -149,22 +149,19 @@ def test_what_cannot_be_read_decides_nothing():
     assert (found.calls, found.answer) == ((), None)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "problem"),
-    [("I would say 3", "I would say 3", ""), ("", None, "an answer was wanted, not a tool call")],
-)
-def test_who_has_to_answer_may_not_call(text: str, answer: str | None, problem: str):
+@pytest.mark.parametrize("text", ["I had better look it up", ""])
+def test_who_has_to_answer_may_not_call_and_what_is_said_beside_it_is_a_thought(text: str):
     run = execution(tools=[add])
     run.state.constraints.answer_only = "the budget is used up"
     found = read(run, Reply(text, calls=(RawCall("c", "add", "{}"),)), 1)
-    assert (found.calls, found.answer, found.problem) == ((), answer, problem)
+    assert (found.calls, found.answer, found.problem) == ((), None, "an answer was wanted, not a tool call")
 
 
 # ---- unreadable replies
 
 
-def unreadable(count: int) -> list[ev.ThinkDone]:
-    return [ev.ThinkDone("loop", n + 1, AssistantMessage("{"), problem="it is not JSON") for n in range(count)]
+def unreadable(count: int, text: str = "It is 3.") -> list[ev.ThinkDone]:
+    return [ev.ThinkDone("loop", n + 1, AssistantMessage(text), problem="it is not JSON") for n in range(count)]
 
 
 def test_an_unreadable_reply_is_sent_back():
@@ -179,13 +176,15 @@ def test_an_unreadable_reply_is_sent_back():
     go(main())
 
 
-def test_after_as_many_as_are_allowed_its_text_is_the_unsuccessful_answer():
+def test_after_as_many_as_are_allowed_its_words_are_the_unsuccessful_answer():
     async def main() -> None:
-        run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=1))
-        await run.emit(*unreadable(2))
-        await turn(run)
-        assert run.state.finished is not None
-        assert (run.state.finished.answer, run.state.finished.success) == ("{", False)
+        for text, answer, reason in (("It is 3.", "It is 3.", "answer"), ('{"reasoning": "SECRET', "", "empty")):
+            run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=1))
+            await run.emit(*unreadable(2, text))
+            await turn(run)
+            end = run.state.finished
+            assert end is not None
+            assert (end.answer, end.stop_reason, end.success) == (answer, reason, False)
 
     go(main())
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import add, call, echo, go
-from treadle import Agent, DagAgent, Plugin, ScriptedModel, ToolResponse, tool
+from treadle import Agent, DagAgent, Plugin, RepairPolicy, ScriptedModel, ToolResponse, tool
 from treadle._agent import presets
 from treadle._engine.surfaces.text_view import CLOSE, OPEN
 from treadle._types import events as ev
@@ -155,11 +155,40 @@ def test_text_gives_the_answer_once_in_every_preset(preset: str, markers: bool):
 @pytest.mark.parametrize("text", REPLIES["action"])
 def test_between_markers_stands_the_answer_whatever_the_model_wrote(text: str):
     for size in (1, 4, 1000):
-        agent = agent_for("action", [text] * 2, range(0, len(text), size), preset="streaming")
+        once = RepairPolicy(max_parse=0)  # what is not marked as an answer is one all the same
+        agent = agent_for("action", [text] * 2, range(0, len(text), size), preset="streaming", repair=once)
         answer = agent.run_sync("q").answer
         shown = "".join(agent.text("q"))
-        assert shown.count(answer) == 1
+        assert shown.count(OPEN) == 1
         assert shown.endswith(f"{OPEN}{answer}{CLOSE}")
+
+
+def test_a_thought_before_a_marked_answer_is_shown_at_once():
+    model = ScriptedModel(["I look at tea.\n<__final_answer__>12 euro</__final_answer__>"], chunk=6)
+    pieces = [*Agent(model, [echo], preset="streaming").text("q")]
+    assert pieces[0] == "I look"
+    assert "".join(pieces) == f"I look at tea.\n{OPEN}12 euro{CLOSE}"
+
+
+@pytest.mark.parametrize(("markers", "times"), [(True, 2), (False, 1)])
+def test_a_repaired_answer_is_shown_once_beside_the_thought_it_was_taken_for(markers: bool, times: int):
+    repair = RepairPolicy(max_parse=2, separate_call=True, counts_as_iteration=False, missing=True)
+    agent = Agent(ScriptedModel(["Tea costs 12."] * 3, chunk=6), [echo], preset="streaming", repair=repair)
+    shown = "".join(agent.text("q", skip_special_tokens=not markers))
+    assert shown.count("Tea costs 12.") == times
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_generator_whose_output_is_the_answer_is_shown_once(last: bool):
+    @tool
+    async def report() -> Any:
+        """Report."""
+        yield "part one " if last else ToolResponse("part one ", final_answer=True)
+        yield ToolResponse("part two", final_answer=True) if last else "part two"
+
+    pieces = [*Agent(ScriptedModel([call("report"), "x"]), [report]).text("q", skip_special_tokens=True)]
+    assert "".join(pieces).count("part one part two") == 1
+    assert len([piece for piece in pieces if "part" in piece]) == 2, "as it comes"
 
 
 def test_words_before_a_call_are_retracted_and_moved():

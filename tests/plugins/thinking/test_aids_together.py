@@ -34,7 +34,7 @@ def test_reflective_rewrites_the_question_in_a_longer_conversation():
     run_of(Agent(model, [echo], preset="reflective"), history=HISTORY)
     assert components(model) == ["rewrite", "analysis", "loop", "reflection", "loop", "reflection", "loop", "complete"]
     model = ScriptedModel(cast("array", 2))
-    run_of(Agent(model, [echo], preset="reflective"), history=HISTORY[:3])
+    run_of(Agent(model, [echo], preset="reflective"), history=HISTORY[:2])
     assert components(model)[0] == "analysis"
 
 

@@ -31,7 +31,7 @@ def test_the_rewritten_question_stands_alone_and_reaches_the_analysis():
 
 
 def test_a_short_conversation_is_left_alone():
-    for above, asked in ((3, 1), (4, 0)):
+    for above, asked in ((3, 1), (4, 1), (5, 0)):
         model = ScriptedModel(cast("native", 0))
         run_of(Agent(model, [echo], plugins=[QuestionRewrite(above)]), history=HISTORY)
         assert components(model).count("rewrite") == asked

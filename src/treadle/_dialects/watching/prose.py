@@ -47,6 +47,8 @@ class Prose:
         self._line_start = True
         """Whether `_held` begins a line."""
         self._close: str = ""
+        self.acts = False
+        """Whether there is something other than words for a person: an action, or what looks like one."""
         self._steps: dict[str, Callable[[list[Piece]], None]] = {
             "start": self._start, "thinking": self._thinking, "prose": self._prose, "fence": self._fence,
             "label": self._label, "marked": self._marked,
@@ -80,14 +82,14 @@ class Prose:
                     return
         if self._tools and not self._manner.fenced:
             if head[0] in "{[":
-                self._state = "quiet"  # perhaps a call that is written as text
+                self._state, self.acts = "quiet", True  # perhaps a call that is written as text
                 return
             if "```".startswith(head[:3]):
                 newline = head.find("\n")
                 if newline < 0:
                     return
                 if head[3:newline].strip().lower() in ("", "json", "tool_call", "tool_code", "xml"):
-                    self._state = "quiet"
+                    self._state, self.acts = "quiet", True
                     return
         if self._manner.marked:
             label = _thought_label().match(head)
@@ -120,6 +122,7 @@ class Prose:
             self._held = held[stop.end() :]
             self._say(pieces, shown.rstrip())
             self._state = "label" if kind == "label" else "marked" if kind == "marker" else "quiet"
+            self.acts = self._state == "quiet"
             if kind in ("label", "marker"):
                 pieces.append(Piece("", provisional=kind == "label", begins=True))
             return

@@ -49,7 +49,7 @@ class CallContext:
         """Output of a tool that has said that its output is the answer."""
         if self.call_id:
             self.answered = True
-            self._execution.answer.add(text, provisional=True)
+            self._execution.answer.add(text)
         else:
             self._held.append(text)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from treadle._engine.acting.execute import close_calls
-from treadle._engine.answering.answer import force_answer, leaves_words, polished, salvage, write_answer
 from treadle._engine.answering.output import typed_answer
+from treadle._engine.answering.writer import (
+    SECOND_PHASE,
+    as_written,
+    component_for,
+    last_reply,
+    last_words,
+    so_far,
+    write_answer,
+)
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
 from treadle._engine.result import metadata_of, result_of
@@ -17,7 +23,6 @@ from treadle._types.errors import (
     BadReplyError,
     BudgetExhaustedError,
     GuardrailError,
-    JournalError,
     LimitError,
     MaxIterationsError,
     ModelError,
@@ -59,12 +64,8 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
 
 def _takes_time(run: Execution) -> bool:
     """Return whether something may be said between the proposed answer and the end: it is looked for once more then."""
-    return _second_phase(run) or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
-
-
-def _second_phase(run: Execution) -> bool:
-    """Return whether the answer is written in a request of its own."""
-    return run.settings.answer != "direct" or leaves_words(run)
+    written_anew = component_for(run, "answer", "-") != ""
+    return written_anew or run.blueprint.output_type is not None or bool(run.hooks.on_answer)
 
 
 async def finish(
@@ -81,35 +82,32 @@ async def finish(
 
     With `may_go_on`, what the user says while the answer is written is answered first: then the run does not end here.
     """
-    state = run.state
-    if reason == "answer" and not brief.strip() and (not _second_phase(run) or not success):
-        reason, success, error = "empty", False, error or _nothing_said(run)
-    failing = reason in ("error", "empty") or run.ending.raises is not None
-    answer, source, plain = brief, "tool" if reason == "final_tool" else "error" if failing else "loop", None
+    state, plain = run.state, None
+    if state.answer.done is not None:
+        answer, source = state.answer.done.text, state.answer.done.source
+    elif written or (reason == "answer" and not success):
+        answer, source = await as_written(run, reason, brief)
+    else:
+        answer, source = await write_answer(run, reason, brief)
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
-            run.ending.output, plain = await typed_answer(run, brief)
+            run.ending.output, plain = await typed_answer(run, brief if brief.strip() else answer)
             run.answer.typed(plain)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
-    if state.answer.done is not None:
-        answer = state.answer.done.text
-    elif reason == "answer" and success and _second_phase(run) and not written:
-        answer, source = await write_answer(run, brief)
-    elif reason not in ("error", "empty"):
-        answer = await polished(run, answer)
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
             return
         if run.life.stopping:  # a stop that came meanwhile is not overtaken by the answer
             await run.life.check()
+    if reason == "answer" and (source == "error" or not answer.strip()):  # the model, or a plug-in, left nothing of it
+        reason, success, error = "empty", False, error or _nothing_said(run)
+        source = "error" if source == "loop" else source
     if state.answer.done is None:
-        if source in ("loop", "tool", "error"):
+        if source not in (*SECOND_PHASE, "fallback"):
             await run.emit(AnswerStarted(source))
         run.answer.settle(answer, source)
         await run.emit(AnswerDone(answer, source))
-    if reason == "answer" and not answer.strip():  # the second phase, or a plug-in, left nothing of it
-        reason, success, error = "empty", False, error or _nothing_said(run)
     task_successful = state.answer.task_successful
     finished = RunFinished(
         reason, answer, brief if brief != answer else "", success and task_successful is not False,
@@ -117,6 +115,20 @@ async def finish(
     )  # fmt: skip
     run.ending.error = error
     await end(run, finished)
+
+
+async def cut_short(
+    run: Execution, reason: StopReason, error: BaseException | None = None, *, raises: bool = False
+) -> None:
+    """The run is stopped: nobody is asked anything any more, and what was shown of the answer is what there is."""
+    run.ending.error = error
+    if raises:
+        run.ending.raises = error
+    text, shown = so_far(run), run.log.shown_answer
+    if shown and run.state.answer.done is None:
+        await run.emit(AnswerDone(shown, "partial"))
+    name = type(error).__name__ if error is not None else ""
+    await end(run, RunFinished(reason, text, success=False, error=str(error or "")[:2000], error_type=name))
 
 
 async def end(run: Execution, finished: RunFinished) -> None:
@@ -139,7 +151,8 @@ async def end(run: Execution, finished: RunFinished) -> None:
 def _nothing_said(run: Execution) -> ModelError:
     empty = max(1, run.state.turn.parse_failures)
     replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
-    return BadReplyError(f"the model {run.state.model} gave no answer: {replies} empty")
+    how = "unreadable" if last_reply(run) else "empty"
+    return BadReplyError(f"the model {run.state.model} gave no answer: {replies} {how}")
 
 
 async def no_answer(run: Execution) -> None:
@@ -155,56 +168,28 @@ async def limit_reached(run: Execution) -> None:
     state, settings = run.state, run.settings
     text = f"no answer after {state.turn.iteration} iterations (max_iterations={settings.max_iterations})"
     error = MaxIterationsError(text, cost=state.usage, metadata=metadata_of(state))
-    match settings.on_limit:
-        case "raise":
-            run.ending.raises = error
-            await finish(run, "", "limit", success=False, error=error)
-        case "force_answer":
-            answer = await _guarded(run, force_answer(run, "limit"))
-            await finish(run, answer or run.partial_answer(run), "limit", success=False, error=error)
-        case "salvage":
-            answer = await _guarded(run, salvage(run)) if settings.summarize_progress else ""
-            await finish(run, answer or run.partial_answer(run), "limit", success=False, error=error)
-        case "fallback":
-            await finish(run, run.partial_answer(run), "limit", success=False, error=error)
+    raises = settings.on_limit == "raise"
+    if raises:
+        run.ending.raises = error
+    draft = last_words(run) if settings.on_limit in ("fallback", "salvage") else ""
+    await finish(run, draft, "limit", success=False, error=error, written=raises)
 
 
 async def out_of_budget(run: Execution, error: BudgetExhaustedError) -> None:
     state = run.state
     error.cost, error.metadata = state.usage, metadata_of(state)
     await close_calls(run, "budget")
-    answer = ""
     if run.settings.on_budget == "raise":
         run.ending.raises = error
-    else:
-        answer = await _guarded(run, force_answer(run, "budget"))
-    await finish(run, answer or run.partial_answer(run), "budget", success=False, error=error)
+    await finish(run, "", "budget", success=False, error=error)
 
 
 async def fail(run: Execution, error: TreadleError) -> None:
-    """The run cannot go on: say why, with what was found so far."""
+    """The run cannot go on: the error says why, and the answer is what was found so far."""
     if run.settings.raise_errors:
         run.ending.raises = error
     if isinstance(error, GuardrailError):
         run.ending.output = None  # what was refused is not given as a value either
         await finish(run, error.message, "error", success=False, error=error)
         return
-    what = "The model could not be used any further" if isinstance(error, ModelError) else "The run could not go on"
-    await finish(
-        run,
-        f"{what} ({type(error).__name__}). {run.partial_answer(run)}".strip(),
-        "error",
-        success=False,
-        error=error,
-    )
-
-
-async def _guarded(run: Execution, answering: Any) -> str:
-    """A last answer is welcome, not required: without one the summary of the steps stands in."""
-    try:
-        return await answering
-    except JournalError:
-        raise
-    except Exception:
-        log_handled(logger, "could not get a final answer")
-        return ""
+    await finish(run, "", "error", success=False, error=error)

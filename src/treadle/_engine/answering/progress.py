@@ -14,17 +14,26 @@ from treadle._types.state_values import Step
 _ADDED = ("interrupt", "question", "note", "summary")
 
 
+_SHORTEST = 120
+"""Characters that even the oldest step of a trace has, while all of them fit so."""
+
+
 def trace(steps: list[Step], limit: int, max_chars: int | None = None) -> str:
-    """The steps as text for a reader, each result cut; with `max_chars` only the latest that fit."""
+    """The steps as text for a reader, each result cut. With `max_chars` older ones are cut more than later ones, and
+    the oldest are left out where not even that is enough."""
     lines: list[str] = []
     for number in range(len(steps), 0, -1):
         step = steps[number - 1]
-        result = step.observation if len(step.observation) <= limit else f"{step.observation[: limit - 10]} [... cut]"
+        room = limit if max_chars is None else max(_SHORTEST, min(limit, max_chars - (number - 1) * _SHORTEST))
+        result = step.observation if len(step.observation) <= room else f"{step.observation[: room - 10]} [... cut]"
         kind = "error" if step.error else "result"
-        line = f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: limit // 4]})\n{kind}: {result}"
-        if max_chars is not None and (max_chars := max_chars - len(line)) < 0 and lines:
-            lines.append(f"({number} earlier steps are left out)")
-            break
+        line = f"{number}. {step.tool}({msgspec.json.encode(step.args).decode()[: room // 4]})\n{kind}: {result}"
+        if max_chars is not None:
+            line = line if room == limit or not lines else cut(line, room)
+            max_chars -= len(line) + 2
+            if max_chars < 0 and lines:
+                lines.append(f"({number} earlier steps are left out)")
+                break
         lines.append(line)
     return "\n\n".join(reversed(lines)) or "(no tool was run)"
 
@@ -36,10 +45,17 @@ def fenced(steps: Iterable[Step]) -> list[Step]:
     return [msgspec.structs.replace(step, observation=indented(step.observation)) for step in steps]
 
 
-def conversation(messages: Iterable[Message], limit: int, last: int | None = None) -> str:
-    """Return what was said as text for a reader, each message cut; with `last` only that many of the latest."""
-    chosen = list(messages)[-last:] if last else messages
-    return "\n".join(line for message in chosen if (line := _line(message, limit)))
+def conversation(messages: Iterable[Message], limit: int, last: int | None = None, room: int | None = None) -> str:
+    """Return what was said as text for a reader, each message cut; with `last` only that many of the latest. With
+    `room` for too few characters, what was not said by the user is cut first."""
+    chosen = list(messages)[-last:] if last else list(messages)
+    lines = [(isinstance(one, UserMessage), line) for one in chosen if (line := _line(one, limit))]
+    if room is not None and sum(len(line) + 1 for _, line in lines) > room:
+        others = sum(not from_user for from_user, _ in lines)
+        left = room - sum(len(line) + 1 for from_user, line in lines if from_user)
+        lines = [(from_user, line if from_user else cut(line, left // others - 1)) for from_user, line in lines]
+    text = "\n".join(line for _, line in lines if line)
+    return text if room is None else cut(text, room)
 
 
 def _line(message: Message, limit: int) -> str:

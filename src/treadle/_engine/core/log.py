@@ -13,7 +13,7 @@ from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import JournalError
-from treadle._types.events import Event, Record, RunFinished
+from treadle._types.events import AnswerDelta, AnswerRetracted, Event, Record, Reset, RunFinished
 from treadle._types.state import RunState
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Log:
         self._quiet: list[Sink] = []
         self._lock = asyncio.Lock()
         self._offset = 0
+        self._answer: list[str] = []
         self.deferred: list[Record] = []
         self._inline: bool = getattr(journal, "inline", False)
         """The journal nearly always stores at once: an emit then needs no task to be safe from cancellation."""
@@ -147,6 +148,11 @@ class Log:
         for piece in self._live.pieces(event):
             self._show(piece)
 
+    @property
+    def shown_answer(self) -> str:
+        """Return what whoever watches has seen of the answer, without secrets, and what was not taken back."""
+        return "".join(self._answer)
+
     def as_shown(self, text: str) -> str:
         """A whole text as whoever watches sees it: without secrets."""
         text = text if self._redact is None else self._redact.text(text)
@@ -159,6 +165,10 @@ class Log:
 
     def _show(self, event: Event) -> None:
         self._offset += 1
+        if isinstance(event, AnswerDelta):
+            self._answer.append(event.text)
+        elif isinstance(event, AnswerRetracted | Reset):
+            self._answer.clear()
         self.forward(Record(self.run_id, self.state.seq, time.time(), event, self.parent, self._offset, self.depth))
 
     def _show_ends(self, live: LiveRedaction, event: Event) -> None:

@@ -14,9 +14,10 @@ import msgspec
 
 from treadle._engine.acting.execute import close_calls
 from treadle._engine.acting.provenance import sources_before
-from treadle._engine.answering.ends import end, fail, out_of_budget
+from treadle._engine.answering.ends import cut_short, fail, out_of_budget
 from treadle._engine.answering.output import recorded_output
 from treadle._engine.answering.progress import progress
+from treadle._engine.answering.writer import so_far
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, concerns_loop, run_hooks
 from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
@@ -254,16 +255,12 @@ async def _wind_down(run: Execution) -> None:
         return
     why = run.life.stopping or "cancelled"
     await close_calls(run, why)
-    answer = _partial_answer(run)
     if why != "budget":
-        await end(run, RunFinished("cancelled", answer, success=False))
+        await cut_short(run, "cancelled")
         return
     seconds = run.settings.budget and run.settings.budget.seconds
     error = BudgetExhaustedError(f"the budget of {seconds} seconds is used up", cost=run.state.usage)
-    run.ending.error = error
-    if run.settings.on_budget == "raise":
-        run.ending.raises = error
-    await end(run, RunFinished("budget", answer, success=False, error=str(error), error_type=type(error).__name__))
+    await cut_short(run, "budget", error, raises=run.settings.on_budget == "raise")
 
 
 async def _unexpected(run: Execution, error: Exception) -> None:
@@ -277,7 +274,7 @@ async def _unexpected(run: Execution, error: Exception) -> None:
         if run.state.finished is None:
             run.ending.error = run.ending.error or second
             await run.emit(
-                RunFinished("error", _partial_answer(run), success=False, error=str(error)[:2000],
+                RunFinished("error", so_far(run), success=False, error=str(error)[:2000],
                             error_type=type(error).__name__)
             )  # fmt: skip
 
@@ -286,10 +283,8 @@ async def _end_with(run: Execution, error: Exception) -> None:
     if isinstance(error, BudgetExhaustedError):
         await out_of_budget(run, error)
     elif isinstance(error, LimitError):
-        run.ending.raises = error
         await close_calls(run, "limit")
-        answer = run.partial_answer(run)
-        await end(run, RunFinished("limit", answer, success=False, error=str(error), error_type=type(error).__name__))
+        await cut_short(run, "limit", error, raises=True)
     else:
         await close_calls(run, "error")
         if isinstance(error, TreadleError):
@@ -299,12 +294,3 @@ async def _end_with(run: Execution, error: Exception) -> None:
         reported = TreadleError(f"internal error: {type(error).__name__}: {error}")
         reported.__cause__ = error
         await fail(run, reported)
-
-
-def _partial_answer(run: Execution) -> str:
-    """An end is recorded even if the flow cannot say what it has."""
-    try:
-        return run.partial_answer(run)
-    except Exception:
-        logger.exception("run %s cannot say what was found so far", run.id)
-        return ""

@@ -13,8 +13,8 @@ import msgspec
 from treadle._dialects.base import Decision
 from treadle._dialects.registry import choose_dialect, reader_for
 from treadle._engine.acting.round import run_tools
-from treadle._engine.answering.answer import said
 from treadle._engine.answering.ends import conclude, fail, finish, limit_reached, no_answer, out_of_budget
+from treadle._engine.answering.writer import EMPTY, last_reply, last_words, said
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import run_hooks
 from treadle._engine.reply_policy import AskAgain, Refuse
@@ -28,7 +28,6 @@ from treadle._types.request import Reply
 
 logger = get_logger()
 
-EMPTY = "the reply was empty: call a tool or give an answer"
 NO_ACTION = "it holds neither an action nor a marked answer"
 NOT_REPAIRED = (
     "No tool was run: your last reply could not be read, also after it was written again ({problem}). "
@@ -109,19 +108,11 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         run.early.discard()
     if decision.calls or decision.problem:
         run.answer.retract()
-    message = AssistantMessage(
-        # A call that was read from plain text becomes a real one; its text would only repeat it.
-        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
-        calls=decision.calls,
-        reasoning=reply.reasoning,
-        # A native call has no text in which a text dialect could show it again.
-        dialect="native" if reply.calls else run.current.dialect.name,
-        opaque=reply.opaque,
-    )
     await run.defer(
         ThinkDone(
-            component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
-            decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
+            component, iteration, _message(run, reply, decision), decision.thought, decision.answer,
+            decision.problem, decision.repaired, decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
+            decision.completes and bool(decision.answer or run.settings.answer != "direct"),
         )
     )  # fmt: skip
     if run.hooks.after_decision:
@@ -131,6 +122,18 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.current.dialect.native and decision.calls):
         await run.drain()
+
+
+def _message(run: Execution, reply: Reply, decision: Decision) -> AssistantMessage:
+    return AssistantMessage(
+        # A call that was read from plain text becomes a real one; its text would only repeat it.
+        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
+        calls=decision.calls,
+        reasoning=reply.reasoning,
+        # A native call has no text in which a text dialect could show it again.
+        dialect="native" if reply.calls else run.current.dialect.name,
+        opaque=reply.opaque,
+    )
 
 
 async def _drop(run: Execution, *events: Event) -> None:
@@ -154,18 +157,19 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
     decision = reader_for(run.current.dialect, reply, known).decode(reply, run.state.tools)
     if _is_typed_answer(run, decision):
         decision = Decision(decision.thought, answer=reply.text)
+    two_phase = run.settings.answer != "direct"
+    done = two_phase and bool(run.state.steps)
+    if done and not decision.calls and not said(reply.text):  # with a second phase, nothing more to say is an end
+        return Decision(thought=decision.thought, answer="")
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
-    if decision.calls and run.state.constraints.answer_only:
-        text = decision.answer or decision.thought
-        return Decision(
-            thought=decision.thought,
-            answer=text or None,
-            problem="" if text else "an answer was wanted, not a tool call",
-        )
+    if decision.calls and run.state.constraints.answer_only:  # what is said beside a call is a thought
+        answer = decision.answer or ("" if done else None)
+        problem = "an answer was wanted, not a tool call" if answer is None else ""
+        return Decision(thought=decision.thought, answer=answer, problem=problem)
     if not decision.calls:
         # With a second phase the loop may end without words of its own.
-        complete = decision.answer == "" and (run.settings.answer != "direct" or decision.own_words)
+        complete = decision.answer == "" and (two_phase or decision.own_words)
         if not complete and (decision.answer or "").strip() in ("", "null"):
             return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
         repair = run.settings.repair
@@ -192,24 +196,24 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
 
 async def unreadable(run: Execution) -> None:
     """The last reply could not be read: ask again, a bounded number of times; then its text is the answer, or an
-    observation says so and the loop goes on. A reply without a text has none: the run ends as `empty`, and nothing of
+    observation says so and the loop goes on. A reply without words has none: the run ends as `empty`, and nothing of
     ours stands in."""
     state, policy = run.state, run.settings.repair
     failures = state.turn.parse_failures
     if failures > policy.max_parse:
         if state.constraints.answer_only:  # what it says instead of an answer is one more call
-            await finish(run, run.partial_answer(run), "stuck", success=False)
-        elif (text := _said(run)) and policy.exhausted == "observation":
+            await finish(run, "", "stuck", success=False)
+        elif policy.exhausted == "observation" and last_reply(run):
             told = NOT_REPAIRED.replace("{problem}", state.turn.problem)
             await run.emit(MessageAdded(UserMessage(told, kind="observation"), "repair"))
-        elif text:
+        elif text := last_words(run):
             await finish(run, text, "answer", success=False)
         else:
             await no_answer(run)
         return
     counted = policy.counts_as_iteration and not policy.separate_call
     if counted and state.turn.iteration >= run.settings.max_iterations + state.turn.extra_iterations:
-        await (limit_reached(run) if state.steps or _said(run) else no_answer(run))
+        await (limit_reached(run) if state.steps or last_reply(run) else no_answer(run))
         return
     if failures >= 2:
         await demote(run, f"{failures} unreadable replies in a row")
@@ -221,12 +225,6 @@ async def unreadable(run: Execution) -> None:
         await think(run, "repair", counted=False)
     elif not policy.counts_as_iteration:
         await think(run, counted=False)
-
-
-def _said(run: Execution) -> str:
-    """The words of the last reply; empty when it has none, or holds an answer that has none."""
-    last = run.state.conversation.window[-1].message
-    return said(last.text) if isinstance(last, AssistantMessage) and run.state.turn.problem != EMPTY else ""
 
 
 async def repair_failed_calls(run: Execution) -> bool:
@@ -254,18 +252,27 @@ async def repair_failed_calls(run: Execution) -> bool:
 
 async def recover(run: Execution, error: ModelError) -> None:
     """A model call failed for good: shrink the request, speak another dialect, take the next model, or give up."""
+    if await _another_way(run, error):
+        if run.log.shown_answer:
+            run.answer.void(run.state.turn.thinking or "loop")
+    else:
+        await fail(run, error)
+
+
+async def _another_way(run: Execution, error: ModelError) -> bool:
+    """Prepare the next attempt, if there is a way that has not been tried."""
     if isinstance(error, ContextOverflowError):
         if run.overflows < 1 and await _shrink(run, error):
             run.overflows += 1
-            return
+            return True
     elif _may_refuse_tools(error) and await demote(run, f"the provider refuses native tools: {str(error)[:200]}"):
         if _speaks_of_tools(error) and not _ABOUT_ONE_TOOL.search(str(error)):
             refused_tools(run.current.model, store=run.settings.probe)
-        return
+        return True
     if run.current.has_fallback:
         await run.current.use_fallback(str(error)[:300])
-        return
-    await fail(run, error)
+        return True
+    return False
 
 
 async def _shrink(run: Execution, error: ContextOverflowError) -> bool:

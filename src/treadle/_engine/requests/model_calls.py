@@ -17,7 +17,15 @@ from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
-from treadle._types.events import ProviderToolsUsed, Sent, TextStreamed, ThinkDone, ThinkFailed, ThinkStarted
+from treadle._types.events import (
+    AnswerPartial,
+    ProviderToolsUsed,
+    Sent,
+    TextStreamed,
+    ThinkDone,
+    ThinkFailed,
+    ThinkStarted,
+)
 from treadle._types.messages import AssistantMessage, Message, ToolCall
 from treadle._types.request import (
     CallDelta,
@@ -35,6 +43,9 @@ from treadle._types.usage import NO_USAGE
 
 OUTPUT = "output"
 """The component that turns an answer into a typed one."""
+_SAVE_EVERY = 1.0
+"""Seconds between two records of an answer that streams."""
+_UNFINISHED = BadReplyError("the reply is not complete")
 _CUT_OFF = "the request was cut off because the run was stopped"
 
 
@@ -47,7 +58,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         if run.masks is not None:
             run.masks.check(request)
         sent, reservation = await reserve(run, request, iteration)
-        shown = _Show(run, request.component, iteration)
+        shown = _Show(run, sent, iteration)
         try:
             reply = await _receive(run, run.current.model, sent, shown)
         except ModelError as error:
@@ -58,20 +69,24 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
                 attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
             )
             wait = policy.delay(attempt, error) if again else None
+            if wait is None:
+                await shown.save()
             await run.emit(ThinkFailed(request.component, iteration, attempt, str(error)[:500], wait, usage))
+            if wait is None:  # what was shown of it stays until something takes its place
+                raise
             if shown.any:
                 run.answer.void(request.component, attempt + 1)
-            if wait is None:
-                raise
             attempt += 1
             run.early.discard()
             await asyncio.sleep(wait)
             continue
         except BaseException as error:
-            if reservation is not None:
+            if reservation is not None or shown.received:
                 usage = spent_by_failure(run, sent, error, shown.received)
-                reservation.settle(usage)
-                if not run.life.abandoned:  # what was spent on it is in the log, too
+                if reservation is not None:
+                    reservation.settle(usage)
+                if not run.life.abandoned:  # what was shown, and what was spent on it, is in the log, too
+                    await shown.save()
                     await run.emit(ThinkFailed(request.component, iteration, attempt, _CUT_OFF, None, usage))
             raise
         usage = spent_by_reply(run, sent, reply)
@@ -170,14 +185,16 @@ async def ask(
 class _Show:
     """Shows one attempt at a reply while it is written, to whoever watches the run."""
 
-    __slots__ = ("_component", "_iteration", "_run", "_watcher", "any", "received")
+    __slots__ = ("_component", "_iteration", "_request", "_run", "_saved", "_saved_at", "_watcher", "any", "received")
 
-    def __init__(self, run: Execution, component: str, iteration: int) -> None:
+    def __init__(self, run: Execution, request: Request, iteration: int) -> None:
         self.any = False
         """Whether anything has been shown."""
         self.received = 0
         """The bytes of the reply so far."""
-        self._run, self._component, self._iteration = run, component, iteration
+        self._run, self._request, self._component, self._iteration = run, request, request.component, iteration
+        self._saved = 0
+        self._saved_at = asyncio.get_running_loop().time()
         self._watcher: Watcher | None = None
 
     def part(self, part: TextDelta | ReasoningDelta) -> None:
@@ -194,6 +211,20 @@ class _Show:
         for piece in self._watcher.feed(part.text):
             self._piece(piece)
 
+    async def save_in_time(self) -> None:
+        """Store what was shown of the answer, if that was not done for a second."""
+        if self.any and asyncio.get_running_loop().time() - self._saved_at >= _SAVE_EVERY:
+            await self.save()
+
+    async def save(self) -> None:
+        """Store what was shown of the answer since it was stored last."""
+        text = self._run.log.shown_answer
+        self._saved_at = asyncio.get_running_loop().time()
+        if len(text) > self._saved:
+            at, self._saved = self._saved, len(text)
+            usage = spent_by_failure(self._run, self._request, _UNFINISHED, self.received)
+            await self._run.emit(AnswerPartial(text[at:], at, self._component, usage))
+
     def _piece(self, piece: Piece) -> None:
         in_loop = self._component in CONVERSATION
         if not piece.answer or (in_loop and self._run.settings.answer != "direct"):
@@ -201,6 +232,7 @@ class _Show:
             return
         if piece.begins:
             self._run.answer.retract()
+            self._saved = 0
         if piece.text:
             self.any = True
             self._run.answer.add(piece.text, provisional=piece.provisional)
@@ -213,15 +245,12 @@ class _Show:
 
 def _watcher(run: Execution, component: str) -> Watcher:
     """Return what reads a component's reply: the words of an answer, those of a thought, or both."""
-    in_loop = component in CONVERSATION
-    if in_loop or component == "final":
-        calls = (
-            in_loop
-            and not run.state.constraints.answer_only
-            and bool(run.state.tools)
-            and run.blueprint.output_type is None
-        )
-        return run.current.dialect.watch(tools=calls)
+    if component == "final" or (component in CONVERSATION and run.state.constraints.answer_only):
+        from treadle._dialects.watching.answers import answer_watcher  # only for runs that end so
+
+        return answer_watcher(run.current.dialect)
+    if component in CONVERSATION:
+        return run.current.dialect.watch(tools=bool(run.state.tools) and run.blueprint.output_type is None)
     return Everything(answer=component in ANSWERING)
 
 
@@ -244,6 +273,7 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
             else:
                 shown.received += len(part.text)
                 shown.part(part)
+                await shown.save_in_time()
     except BaseException as error:
         if (close := getattr(stream, "aclose", None)) is not None:
             with suppress(Exception):

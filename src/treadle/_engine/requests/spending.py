@@ -80,7 +80,7 @@ def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
 def spent_by_failure(run: Execution, request: Request, error: BaseException, received: int) -> Usage:
     """Return what an attempt has cost that failed or was cut off after `received` bytes of its reply."""
     usage = error.usage if isinstance(error, ModelError) else NO_USAGE
-    if not run.budget.bounded:
+    if not run.budget.bounded and not received:
         return priced(usage, run.current.model.profile)
     refused = isinstance(error, ModelError) and not isinstance(error, BadReplyError | ContentFilteredError)
     if refused and not received:  # the provider has not worked on it

@@ -14,15 +14,18 @@ from treadle._types.state import CONVERSATION
 from treadle._view.fold import RunView
 from treadle._view.items import Answer, Call, Change, More, Put, Thought
 
+_MARKS_ANSWERS = "action"
+"""The dialect in which words without a marker are a thought."""
 OPEN, CLOSE = "<__final_answer__>", "</__final_answer__>"
 
 
 class TextView:
     """Feed it records, it gives text, of which nothing can be taken back.
 
-    Without markers, words that may be the answer are given as they come; if they turn out to be a thought, a line ends
-    there. With markers they wait until it is known what they are: the answer stands between the markers, once.
-    Of runs inside the run, only the tools they use are shown.
+    Words that may be the answer are given as they come; if they turn out to be a thought, a line ends there. With
+    markers they are given as a thought where the dialect marks its answers, else they wait until it is known what they
+    are: the answer stands between the markers, once. What a model writes when it is asked to repair a reply is not
+    shown. Of runs inside the run, only the tools they use are shown.
     """
 
     def __init__(self, *, markers: bool) -> None:
@@ -34,6 +37,12 @@ class TextView:
         """Words that may be the answer, or a thought."""
         self._answer = ""
         """What was given of the answer."""
+        self._given = ""
+        """The last words that turned out to be a thought, and the output of the last call: perhaps the answer."""
+        self._begun = False
+        """Whether the reply has said that its answer begins: what it said before was a thought."""
+        self._repairs = False
+        """Whether the reply that is being written repairs another one."""
         self._open = False
         self._streamed_call = ""
         self._views = defaultdict[str, RunView](RunView)
@@ -55,26 +64,36 @@ class TextView:
     def _piece(self, more: More, view: RunView) -> Iterator[str]:
         item = view.items[more.id]
         if isinstance(item, Answer):
-            if item.state == "draft" and self._markers:
+            if item.state == "draft" and (self._repairs or (self._markers and view.state.dialect != _MARKS_ANSWERS)):
                 self._waiting += more.text
+            elif item.state == "draft" and self._markers and not self._begun:
+                self._thought += more.text
+                yield more.text
+            elif self._was_given(more.text):
+                self._answer = more.text
             else:
                 yield from self._say(more.text)
         elif isinstance(item, Call):
+            if self._streamed_call != item.call_id:
+                self._given = ""
             self._streamed_call = item.call_id
+            self._given += more.text
             yield more.text
-        elif isinstance(item, Thought) and item.component in CONVERSATION and not more.reasoning:
+        elif isinstance(item, Thought) and item.component == "loop" and not more.reasoning:
             self._thought += more.text
             yield more.text
 
     def _thought_changed(self, item: Thought, change: Put) -> Iterator[str]:
+        if item.state == "open" and change.before is None:
+            self._repairs, self._begun = item.component == "repair", False
         if item.component not in CONVERSATION:
             return
         if item.state == "done":
-            if item.text and not (self._thought.strip() or self._answer or item.problem):
+            if item.text and not self._repairs and not (self._thought.strip() or self._answer or item.problem):
                 yield item.text + "\n"
             if item.calls or item.problem:
                 self._thought = ""
-        elif change.before is not None:  # its text is void
+        elif change.before is not None and item.state == "open":  # its text is void
             yield from self._reset()
 
     def _answer_changed(self, item: Answer) -> Iterator[str]:
@@ -98,6 +117,10 @@ class TextView:
                 yield "\n" + item.content.partition(SO_FAR)[0]
             yield "\n"
 
+    def _was_given(self, answer: str) -> bool:
+        """Return whether the whole answer was shown before anybody knew that it is the answer."""
+        return not self._markers and not self._answer and bool(answer) and self._given.strip() == answer.strip()
+
     def _say(self, text: str) -> Iterator[str]:
         if self._thought and not self._answer:
             if not self._thought.endswith("\n"):
@@ -113,13 +136,18 @@ class TextView:
 
     def _move(self, text: str) -> Iterator[str]:
         """It was a thought."""
+        if self._repairs:
+            self._waiting = ""
+            return
         if self._waiting:
             yield self._waiting
         if self._open:
             self._open = False
             yield CLOSE
         yield "\n"
-        self._thought += text + "\n"
+        self._given, self._begun = text, True
+        self._thought = self._thought if self._thought.endswith(text) else self._thought + text
+        self._thought += "\n"
         self._waiting = self._answer = ""
 
     def _reset(self) -> Iterator[str]:
@@ -134,6 +162,8 @@ class TextView:
     def _end_of_answer(self, text: str) -> Iterator[str]:
         self.answer = text
         self._waiting = ""
+        if self._was_given(text):
+            self._answer = text
         if rest := missing(self._answer, text):
             yield from self._say(rest)
         if self._open or (self._markers and not text):

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from treadle._engine.answering.answer import said
+from treadle._engine.answering.writer import said
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._safety.logs import get_logger, log_handled

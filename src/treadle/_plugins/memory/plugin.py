@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from treadle._engine.answering.answer import trace
+from treadle._engine.answering.progress import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult

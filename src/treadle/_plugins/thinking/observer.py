@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle._engine.answering.answer import trace
+from treadle._engine.answering.progress import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note

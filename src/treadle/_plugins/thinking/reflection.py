@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle._engine.answering.answer import trace
+from treadle._engine.answering.progress import trace
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.state_queries import last_note, last_round

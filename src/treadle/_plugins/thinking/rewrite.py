@@ -27,7 +27,7 @@ _MAX_MESSAGES = 20
 
 
 class QuestionRewrite(Plugin):
-    """Only with more than `above` messages of history. If it fails, the question stays as it was asked."""
+    """Only with more than `above` messages, the question included. If it fails, the question stays as it was asked."""
 
     name = "rewrite"
     harmless = True
@@ -38,7 +38,7 @@ class QuestionRewrite(Plugin):
 
     async def on_start(self, run: RunContext) -> None:
         state = run.state
-        if state.started is None or len(state.started.history) <= self.above or state.notes.get(self.name):
+        if state.started is None or len(state.started.history) < self.above or state.notes.get(self.name):
             return
         # The day the run began, not the day it is resumed.
         today = datetime.fromtimestamp(state.created).astimezone().strftime("%A, %d %B %Y")

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._agent.conversation import history_of
+from treadle._agent.conversation import MAY_BE_TURNS, history_of, is_turn
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._server.api import bodies as b
@@ -22,9 +22,6 @@ from treadle._server.live.owned import run_of
 from treadle._types.state import fold
 
 routes = Routes("conversations")
-
-_ANSWERED = ("answer", "final_tool", "limit", "stuck")
-"""Stop reasons of runs that later runs of the conversation know about; failed and cancelled runs are left out."""
 
 
 class Title(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,9 +50,11 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
         )
     before = await parents(list(runs.values())[::-1], call.hub.facts)
     at: OwnedRun | None = last
-    while at and runs[at].stop_reason not in _ANSWERED:
+    while at:
+        if runs[at].stop_reason in MAY_BE_TURNS and is_turn(state := fold(await call.hub.records(at))):
+            return last, list(history_of(state))
         at = next((run for run in runs if run == before[at]), None)
-    return last, list(history_of(fold(await call.hub.records(at)))) if at else []
+    return last, []
 
 
 async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:

@@ -53,7 +53,7 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         live=live,
         stop_reason=finished.stop_reason if finished else "",
         success=finished.success if finished else False,
-        answer=finished.answer if finished and finished.stop_reason != "error" else "",
+        answer=_answer(state),
         output=finished.output if finished else None,
         error=finished.error if finished else "",
         iterations=state.iteration,
@@ -76,6 +76,13 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         note=info.note,
         thumb=info.thumb,
     )
+
+
+def _answer(state: RunState) -> str:
+    """The answer, or what was written of it where the run has not ended; a failed run has none."""
+    if state.finished is None:
+        return state.answer.partial
+    return state.finished.answer if state.finished.stop_reason != "error" else ""
 
 
 def _status(state: RunState, *, driven: bool) -> Literal["running", "idle", "paused", "parked", "finished"]:

@@ -75,6 +75,8 @@ class Channel:
         """Why the run stopped without an end in its log."""
         self.version = 0
         self._open_calls: set[str] = set()
+        self._text_after = -1
+        """The record that text which streams now came after."""
         self._waiting: set[asyncio.Future[None]] = set()
 
     def receive(self, record: ev.Record) -> None:
@@ -108,7 +110,7 @@ class Channel:
         return True
 
     def _show(self, event: ev.Event) -> None:
-        last = self.stored - 1
+        last = self._text_after
         match event:
             case ev.AnswerDelta(text=text):
                 self.open_message.add("answer", last, text)
@@ -127,6 +129,9 @@ class Channel:
         """Begin a new message if the record opens or closes one."""
         self.stored = record.seq + 1
         event = record.event
+        if isinstance(event, ev.AnswerPartial):  # it only stores what streams
+            return
+        self._text_after = record.seq
         match event:
             case ev.ThinkStarted(component=component) | ev.ThinkDone(component=component):
                 opens = component in CONVERSATION or component in FORCED

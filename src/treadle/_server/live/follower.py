@@ -16,7 +16,7 @@ from treadle._server.live.restoring import Restoring
 from treadle._server.live.sse import HEARTBEAT, encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
-from treadle._types.events import AnswerDelta, AnswerRetracted, Event, Record, TextStreamed, ToolOutput
+from treadle._types.events import AnswerDelta, AnswerPartial, AnswerRetracted, Event, Record, TextStreamed, ToolOutput
 
 _BATCH = 200
 """How many records are turned into events at a time, so that a long log does not become one huge chunk."""
@@ -44,6 +44,8 @@ class Follower:
         self._fed = 0
         self._open_message: OpenMessage | None = None
         self._next_piece = 0
+        self._text_after = -1
+        self._saved = 0
 
     async def step(self) -> list[ClientEvent]:
         """The events since the last step that this client has not seen."""
@@ -53,9 +55,13 @@ class Follower:
         for record in records:
             events += self._open_text(record.seq)
             self._fed = record.seq + 1
+            if not isinstance(record.event, AnswerPartial):
+                self._text_after, self._saved = record.seq, 0
             events += self.projection.feed(record)
         if len(records) < _BATCH and not self.projection.finished:
             events += self._open_text(self.channel.stored)
+            if self.channel.records is None and not self.channel.open_message.pieces:
+                events += self._saved_text()
         fresh = [rest for event in events if (rest := event.after(self._after)) is not None]
         return fresh if self._restoring is None else list(self._restoring.events(fresh))
 
@@ -87,6 +93,18 @@ class Follower:
                 yield from self.projection.retraction(Position(first.seq, end))
             elif (extra := self._extra(first, text, end)) is not None:
                 yield extra
+
+    def _saved_text(self) -> Iterator[ClientEvent]:
+        """Return what the log has of an answer that another process writes, or was writing when it died."""
+        text = self.projection.state.answer.partial[self._saved :]
+        if not text:
+            return
+        self._saved += len(text)
+        at = Position(self._text_after, self._saved)
+        if self.projection.items:
+            yield from self.projection.live(AnswerDelta(text, provisional=True), len(text), at)
+        else:
+            yield from self.projection.answer_text(text, at)
 
     def _extra(self, piece: Piece, text: str, end: int) -> ClientEvent | None:
         """A thought, or output of a call.

@@ -74,6 +74,8 @@ class Projection:
             self.whose = {"run_id": record.run, "parent": record.parent, "depth": record.depth}
         changes = cast("Sequence[it.Put]", self.view.feed(record))  # what streams is not recorded
         self.finished = self.state.finished is not None
+        if isinstance(record.event, ev.AnswerPartial):  # shown as text that streams, by whoever has no better source
+            return []
         if self.items:
             return self._changed_items(changes, record.seq)
         rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None

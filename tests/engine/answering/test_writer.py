@@ -1,4 +1,4 @@
-"""Writing the answer the user gets."""
+"""The one writer of answers, whatever way a run ends."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ import pytest
 
 from engine.executions import started
 from kit import add, call, go
-from treadle import Agent, Budget, Conversation, RetryPolicy, ScriptedModel, tool
-from treadle._engine.answering.answer import (
-    OWN_WORDS,
-    force_answer,
-    polished,
-    salvage,
-    synthesis_messages,
-    trace_chars,
-    write_answer,
-)
+from treadle import Agent, Conversation, RetryPolicy, ScriptedModel, tool
 from treadle._engine.answering.ends import finish
+from treadle._engine.answering.material import OWN_WORDS
+from treadle._engine.answering.writer import polished, write_answer
 from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
 from treadle._engine.plugin import Plugin
@@ -31,6 +24,7 @@ from treadle._types.profile import Profile
 ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
 WORK = (ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "the sum is 3"))
 TEXT_ONLY = {"tool_call": False, "json_schema": False}
+SO_FAR = "what was found so far"
 
 
 async def worked(*args: Any, **options: Any) -> Execution:
@@ -49,7 +43,7 @@ def test_a_synthesis_sees_question_trace_and_draft_and_nothing_else():
     async def main() -> None:
         model = ScriptedModel(["It is three."])
         run = await worked(model, [add], answer="synthesize", prompts={"synthesis": "WRITE"})
-        assert await write_answer(run, "3") == ("It is three.", "synthesis")
+        assert await write_answer(run, "answer", "3") == ("It is three.", "synthesis")
         (request,) = model.requests
         assert request.messages[0] == SystemMessage("WRITE")
         text = str(request.messages[1])
@@ -63,7 +57,7 @@ def test_a_completion_sees_the_whole_conversation():
     async def main() -> None:
         model = ScriptedModel(["It is three."])
         run = await worked(model, [add], answer="complete", prompts={"complete": "NOW"})
-        await write_answer(run, "3")
+        await write_answer(run, "answer", "3")
         (request,) = model.requests
         assert request.messages[-1] == UserMessage("NOW", kind="note")
         assert request.messages[:-1] == tuple(run.current.renderer.prepare(run.state))
@@ -89,10 +83,10 @@ def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
 def test_it_is_streamed_only_to_those_who_watch():
     async def main() -> None:
         quiet, loud = ScriptedModel(["three"]), ScriptedModel(["three"])
-        await write_answer(await worked(quiet, [add], answer="synthesize"), "3")
+        await write_answer(await worked(quiet, [add], answer="synthesize"), "answer", "3")
         run = await worked(loud, [add], answer="synthesize")
         watched(run)
-        await write_answer(run, "3")
+        await write_answer(run, "answer", "3")
         assert (quiet.requests[0].stream, loud.requests[0].stream) == (False, True)
 
     go(main())
@@ -148,17 +142,21 @@ def test_plug_ins_that_fail_or_cannot_be_paid_for_have_no_say():
     ("entry", "abilities", "answer"),
     [
         ("  three ", {}, "three"),
-        ([{"name": "add", "args": {"a": 1}}], {}, ""),
+        ([{"name": "add", "args": {"a": 1}}], {}, SO_FAR),
         ('{"type": "final_answer", "answer": "three"}', TEXT_ONLY, "three"),
-        ("{broken", TEXT_ONLY, "{broken"),
+        ("three", TEXT_ONLY, "three"),
+        ('{"reasoning": "SECRET", "type": "final_answer", "answer": "three', TEXT_ONLY, "three"),
+        ('{"reasoning": "SECRET", "type": "tool_call", "tool_name": "add", "tool_args": {"a": 1}}', TEXT_ONLY, SO_FAR),
+        ('{"reasoning": "SECRET", "type', TEXT_ONLY, SO_FAR),
     ],
-    ids=["text", "another call", "in a text dialect", "unreadable"],
+    ids=["text", "another call", "in a text dialect", "plain words", "cut off", "a call as text", "unreadable"],
 )
 def test_a_forced_answer_is_what_the_model_says_when_it_may_only_answer(entry: Any, abilities: Any, answer: str):
     async def main() -> None:
         model = ScriptedModel([entry], abilities=abilities)
         run = await worked(model, [add])
-        assert await force_answer(run, "limit") == answer
+        run.partial_answer = lambda run: SO_FAR
+        assert await write_answer(run, "limit", "") == (answer, "loop")
         request = model.requests[0]
         assert request.component == "final"
         if not abilities:
@@ -170,8 +168,9 @@ def test_a_forced_answer_is_what_the_model_says_when_it_may_only_answer(entry: A
 def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
     async def main() -> None:
         model = ScriptedModel(["x", "y"])
-        await force_answer(await worked(model, [add]), "budget")
-        await force_answer(await worked(model, [add], prompts={"forced_budget": "MINE"}), "budget")
+        await write_answer(await worked(model, [add], on_budget="force_answer"), "budget", "")
+        mine = await worked(model, [add], on_budget="force_answer", prompts={"forced_budget": "MINE"})
+        await write_answer(mine, "budget", "")
         asked = str(model.requests[0].messages[-1])
         assert "from what is known" in asked
         assert "budget" not in asked
@@ -183,18 +182,10 @@ def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
 def test_a_summary_of_the_progress_sees_task_and_steps():
     async def main() -> None:
         model = ScriptedModel([" tried adding "])
-        assert await salvage(await worked(model, [add])) == "tried adding"
+        run = await worked(model, [add], on_limit="salvage", summarize_progress=True)
+        assert await write_answer(run, "limit", "") == ("tried adding", "loop")
         assert model.requests[0].component == "salvage"
         assert "the sum is 3" in str(model.requests[0].messages[-1])
-
-    go(main())
-
-
-def test_a_trace_has_room_for_half_of_what_fits():
-    async def main() -> None:
-        assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
-        run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
-        assert trace_chars(run) == int(1_000 * run.current.estimator.ratio / 2)
 
     go(main())
 
@@ -235,27 +226,15 @@ def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_s
         assert all(part in facts for part in (*known, "Draft answer"))
 
 
-def test_a_long_conversation_leaves_room_for_the_work():
-    long = [UserMessage("x" * 50_000, kind="history"), UserMessage("how much?", pinned=True)]
-    _, facts = synthesis_messages("WRITE", "how much?", [], "3", 2_000, 4_000, transcript=[*long, *long])
-    assert len(str(facts)) < 4_000
-
-
 def test_the_forced_answer_does_not_speak_of_limits():
     async def main() -> None:
         model = ScriptedModel(["x"])
-        await force_answer(await worked(model, [add]), "limit")
+        await write_answer(await worked(model, [add]), "limit", "")
         asked = str(model.requests[0].messages[-1].content)
         assert "\nq\n" in asked
         assert "Write nothing about limits" in asked
 
     go(main())
-
-
-def test_messages_of_a_synthesis_without_a_run():
-    system, user = synthesis_messages("WRITE", "how much?", [], "3", 100)
-    assert system == SystemMessage("WRITE")
-    assert "(no tool was run)" in str(user)
 
 
 NO_TOOL = '{"action": "no_tool"}'
