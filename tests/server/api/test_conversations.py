@@ -133,9 +133,7 @@ def test_branches_of_a_conversation_are_forks_of_the_log():
 
 def test_a_retry_keeps_what_was_found():
     """Without `at` a fork begins before the last model call: calls that were made are not made again."""
-    model = ScriptedModel(
-        [call("add", a=2, b=3), OSError("out of order"), OSError("out of order"), "It is 5."]
-    )
+    model = ScriptedModel([call("add", a=2, b=3), OSError("out of order"), OSError("out of order"), "It is 5."])
     with serving(Agent(model, tools=[add], retry={"attempts": 2, "base": 0.0})) as client:
         failed = client.start("2+3?")
         assert client.wait(failed)["stop_reason"] == "error"

@@ -111,7 +111,8 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     await run.defer(
         ThinkDone(
             component, iteration, _message(run, reply, decision), decision.thought, decision.answer,
-            decision.problem, decision.repaired, decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
+            decision.problem, decision.repaired, decision.task_successful, reply.finish, reply.usage, elapsed,
+            rendered.digest, reply.options,
             decision.completes and bool(decision.answer or run.settings.answer != "direct"),
         )
     )  # fmt: skip
