@@ -122,7 +122,14 @@ _PLANNED = Settings(
     selection_threshold=None,
     stream_thoughts=True,
 )
-_CODE = Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
+_CODE = Settings(
+    dialect="code",
+    max_iterations=20,
+    on_limit="salvage",
+    error_detail="message",
+    repair=RepairPolicy(max_parse=2, counts_as_iteration=False, missing="strict"),
+    selection_threshold=None,
+)
 
 _RESEARCH = Settings(max_iterations=30, error_detail="message")
 
@@ -172,6 +179,12 @@ def takes_back(agent: Any) -> bool:
     """Return whether words that were shown of an answer of this agent may be taken back by a plug-in."""
     plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
     return any(getattr(plugin, "takes_back", False) for plugin in plugins)
+
+
+def takes_files(agent: Any) -> bool:
+    """Return whether the files of a question lie in a folder for the agent's code, instead of going to the model."""
+    plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
+    return any(getattr(plugin, "takes_files", False) for plugin in plugins)
 
 
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:

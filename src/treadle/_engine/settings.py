@@ -41,9 +41,9 @@ class RepairPolicy(Struct, frozen=True, kw_only=True):
     """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
     counts_as_iteration: bool = True
     """Whether a repair uses up one of `max_iterations`."""
-    missing: bool = False
+    missing: bool | Literal["strict"] = False
     """Also ask again for an action when a reply is plain prose, neither an action nor a marked answer; when the repairs
-    are used up, the prose is the answer."""
+    are used up, the prose is the answer, with `strict` an unsuccessful one."""
     exhausted: Literal["answer", "observation"] = "answer"
     """What an unreadable action becomes when the repairs are used up: the (unsuccessful) answer, or an observation with
     which the loop goes on."""

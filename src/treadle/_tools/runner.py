@@ -259,6 +259,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         waiting=response.waiting,
         source=response.source,
         why=response.why,
+        task_successful=response.task_successful,
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from treadle._agent.agent import Agent
+from treadle._agent.presets import takes_files
 from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
 from treadle._cli.chat.earlier import UNDONE, Earlier
@@ -84,7 +85,7 @@ class Chat:
             question = "\n".join(waiting)
 
     def _with_files(self, text: str) -> Content:
-        mentions = mentions_in(text)
+        mentions = mentions_in(text, as_files=takes_files(self.agent))
         for name in mentions.missing:
             print(f"(there is no file {clean(name)} here: it is sent as it is written)", file=sys.stderr)
         attached, self.attached = self.attached, []

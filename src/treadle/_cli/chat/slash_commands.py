@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import msgspec
 
-from treadle._agent.presets import memory_stores
+from treadle._agent.presets import memory_stores, takes_files
 from treadle._cli.chat.completion import USAGES
 from treadle._cli.chat.conversation import Chat
 from treadle._cli.chat.saving import save
@@ -86,7 +86,7 @@ async def _file(chat: Chat, rest: str) -> None:
     if rest == "off":
         chat.attached.clear()
     elif rest:
-        chat.attached.append((rest, part_of_file(rest)))
+        chat.attached.append((rest, part_of_file(rest, as_files=takes_files(chat.agent))))
     names = ", ".join(clean(name) for name, _ in chat.attached)
     print(f"with the next question: {names}" if names else "no file goes with the next question; /file PATH adds one")
 
