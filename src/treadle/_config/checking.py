@@ -80,7 +80,7 @@ class Checker:
         self.builder = Builder(document, base, model=ScriptedModel([]), where="")
 
     def problems(self, order: list[str]) -> Issues:
-        if not any(kind_of(component) == "agent" for component in self.document.components.values()):
+        if not any(kind_of(one) in ("agent", "categorize") for one in self.document.components.values()):
             yield Problem((), "a document needs at least one component named Agent"), True
         for name in order:
             component = self.document.components[name]

@@ -91,7 +91,7 @@ class GraphAgent(FlowAgent[Any]):
         self._tools = {
             name: builder.component_tool(name) for name, kind in kinds.items() if kind in ("tool", *builder.TOOL_KINDS)
         }
-        last = next(agent for name, (agent, _) in reversed(self._agents.items()) if kinds[name] == "agent")
+        last, _ = max(self._agents.items(), key=lambda item: (kinds[item[0]] == "agent", self._order.index(item[0])))[1]
         tools = {tool.name: tool for tool in self._tools.values()}
         tools |= {tool.name: tool for agent, _ in self._agents.values() for tool in agent.toolkit}
         toolkit = Toolkit(tools.values())
