@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit import go
+from kit import call, go
 from treadle import Plugin, ScriptedModel
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
@@ -333,3 +333,37 @@ def test_prompts_among_the_settings_are_used_and_not_refused(tmp_path: Path):
     made = component("Agent", llm_id="gpt-4o@OpenAI", settings={"prompts": {"citations": "Cite."}})
     (tmp_path / "document.json").write_text(json.dumps({"components": {"Agent:A": made}}))
     assert check_file(tmp_path / "document.json").problems == []
+
+
+def test_a_document_remembers_wherever_it_is_started(tmp_path: Path):
+    from treadle._agent.presets import local_user, memory_stores
+    from treadle._plugins.memory.plugin import Memory
+    from treadle._plugins.memory.store import MemoryStore
+
+    store = MemoryStore(tmp_path / "memory.db")
+
+    def model(request: Any) -> Any:
+        if request.component == "memory_summary":
+            return "The sum was worked out: 42."
+        answered = any(
+            getattr(message, "kind", "") == "observation" or message.role == "tool" for message in request.messages
+        )
+        return "It is 42." if answered else call("calculator", expression="6*7")
+
+    data = {
+        "begin": component("Begin", "Agent:A"),
+        "Agent:A": agent("{{sys.query}}", tools=[{"component_name": "calculator"}]),
+    }
+    made = graph(data, model, plugins=[Memory(store, rank="text")])
+    assert local_user(made) == "local"
+    assert store.path in [one.path for one in memory_stores(made)]
+    go(made.run("What is the sum?", user=local_user(made)))
+    assert [memo.summary for memo in store.all("local")] == ["The sum was worked out: 42."]
+    asked: list[Any] = []
+    again = graph(data, lambda request: asked.append(request) or "42, as before.", plugins=[Memory(store, rank="text")])
+    go(again.run("What was the sum again?", user="local"))
+    assert "The user asked: What is the sum?" in str(asked[0].messages)
+    assert "The agent answered: It is 42." in str(asked[0].messages)
+    assert local_user(graph(data)) == ""
+    inside = {"Agent:A": component("Agent", tools=tools), "begin": component("Begin")}
+    assert local_user(graph(inside)) == "local"

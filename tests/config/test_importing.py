@@ -36,8 +36,10 @@ WORKFLOW: dict[str, Any] = {
             "Agent:Refund": part(
                 "Agent", ["UserFillUp:Form"], ["Categorize:Kind"], llm_id="m@P", sys_prompt="For {sys.user_id}.",
                 prompts=[{"role": "user", "content": "{sys.query} {not a reference}"}], tools=[RETRIEVAL],
-                max_tokens=256, maxTokensEnabled=False, temperature=0.1, top_p=0.5, topPEnabled=False, presence_penalty=0.4,
-                cite=True, message_history_window_size=6, visual_files_var="sys.files", max_retries=3, exception_goto=[],
+                max_tokens=256, maxTokensEnabled=False, temperature=0.1, top_p=0.5, topPEnabled=False,
+                presence_penalty=0.4,
+                cite=True,
+                message_history_window_size=6, visual_files_var="sys.files", max_retries=3, exception_goto=[],
             ),
             "UserFillUp:Form": part("UserFillUp", ["Message:Done"], ["Agent:Refund"], enable_tips=True,
                                     tips="{Agent:Refund@content}?",

@@ -204,8 +204,19 @@ def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -
     return [*bring_tools, *plugins, *(plugin for plugin in others if plugin not in bring_tools)]
 
 
-def memory_stores(preset: Preset, settings: Settings, given: Iterable[Any]) -> list[MemoryStore]:
-    """Where an agent with this preset and these plug-ins remembers something; empty when it does not."""
+LOCAL_USER = "local"
+"""Who asks where nobody says who it is, and there is only one who can: at a terminal, on a server without tokens."""
+
+
+def memory_stores(agent: Any) -> list[MemoryStore]:
+    """Where an agent, or one inside it, remembers something; empty when it does not."""
     from treadle._plugins.memory.plugin import Memory
 
-    return [plugin.store for plugin in plugins_for(preset, settings, given) if isinstance(plugin, Memory)]
+    plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
+    stores = [plugin.store for plugin in plugins if isinstance(plugin, Memory)]
+    return [*stores, *(store for inner in getattr(agent, "inner_agents", ()) for store in memory_stores(inner))]
+
+
+def local_user(agent: Any) -> str:
+    """The user of a run that nobody is named for: memories have one, anything else needs none."""
+    return LOCAL_USER if memory_stores(agent) else ""

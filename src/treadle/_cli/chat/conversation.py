@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from treadle._agent.agent import Agent
-from treadle._agent.presets import takes_files
+from treadle._agent.presets import local_user, takes_files
 from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
 from treadle._cli.chat.earlier import UNDONE, Earlier
@@ -79,7 +79,11 @@ class Chat:
         while question:
             waiting = await self._drive(
                 self.agent.prepare(
-                    question, history=self.history, conversation=self.conversation, follows=self.last_run
+                    question,
+                    history=self.history,
+                    conversation=self.conversation,
+                    follows=self.last_run,
+                    user=local_user(self.agent),
                 )
             )
             question = "\n".join(waiting)

@@ -151,7 +151,7 @@ async def _status(chat: Chat, rest: str) -> None:
 async def _memory(chat: Chat, rest: str) -> None:
     """Show the memory of this chat's agent; where it has none, the store that agents with the plug-in Memory share."""
     agent = chat.agent
-    stores = memory_stores(agent.preset, agent.settings, agent.plugins)
+    stores = memory_stores(agent)
     act(chat_arguments(rest), stores[0] if stores else MemoryStore())
 
 

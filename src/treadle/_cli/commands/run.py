@@ -92,11 +92,12 @@ def _check_describes_agent(name: str) -> None:
 
 
 async def _answer(args: argparse.Namespace, question: Content, agent: Agent, conductor: Conductor) -> int:
+    from treadle._agent.presets import local_user
     from treadle._cli.display.factory import open_display
     from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 
     journal = agent.journal
-    run = agent.prepare(question)
+    run = agent.prepare(question, user=local_user(agent))
     await load_model(agent, quiet=args.quiet)
     try:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
