@@ -350,9 +350,10 @@ def test_a_document_remembers_wherever_it_is_started(tmp_path: Path):
         )
         return "It is 42." if answered else call("calculator", expression="6*7")
 
+    tools = [{"component_name": "calculator"}]
     data = {
         "begin": component("Begin", "Agent:A"),
-        "Agent:A": agent("{{sys.query}}", tools=[{"component_name": "calculator"}]),
+        "Agent:A": agent("{{sys.query}}", tools=tools),
     }
     made = graph(data, model, plugins=[Memory(store, rank="text")])
     assert local_user(made) == "local"

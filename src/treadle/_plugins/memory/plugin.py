@@ -76,7 +76,7 @@ class Memory(Plugin):
             memos = await self._ranked(run, question, candidates, memos) if candidates else []
         if memos := memos[: self.top]:
             recalled = "\n".join(
-                f"- {memo.summary}\n  The user asked: {memo.question[:200]}\n  The agent answered: {memo.answer[:300]}"
+                f"- {memo.summary} (The user asked: {memo.question[:200]} The agent answered: {memo.answer[:300]})"
                 for memo in memos
             )
             message = UserMessage(
