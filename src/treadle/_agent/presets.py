@@ -59,7 +59,8 @@ def _research(settings: Settings) -> list[Any]:
 def _code(settings: Settings) -> list[Any]:
     from treadle._plugins.code import CodeMode
 
-    return [CodeMode(imports=settings.imports), *_planned(settings), *_guards(settings)]
+    code = CodeMode(imports=settings.imports, executor=settings.executor, packages=settings.packages)
+    return [code, *_planned(settings), *_guards(settings)]
 
 
 _TWO_PHASE = Settings(

@@ -149,6 +149,11 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
+    executor: Literal["monty", "python"] = NOT_SET
+    """What runs the code (preset `code`): `monty`, an interpreter that starts in a millisecond and has few modules, or
+    `python`, a real Python in bubblewrap with the `packages` named."""
+    packages: Sequence[str] = NOT_SET
+    """Packages for `executor="python"`; an environment with them is made once and used again."""
     files: Sequence[str] = NOT_SET
     """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
     artifacts of the result."""
@@ -212,6 +217,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
     imports: tuple[str, ...] | None = None
+    executor: Literal["monty", "python"] = "monty"
+    packages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     # ContextSettings
     max_history_messages: Count | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -20,13 +21,18 @@ from treadle._plugins.run_files import FOLDER, RunFiles, given_files
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
 from treadle._tools.sandbox.base import SandboxLimits
+from treadle._tools.sandbox.command import USER
+from treadle._tools.sandbox.environments import checked_packages, python_with
 from treadle._tools.sandbox.monty import EndProgram, Function, MontySession
+from treadle._tools.sandbox.python_session import LIMITS, PythonSession, allow_access
 from treadle._tools.sandbox.static_analysis import ALLOWED
 from treadle._types.errors import ConfigError, ToolError
 from treadle._types.events import Artifact, MessageAdded, ToolDone, ToolStarted
 from treadle._types.messages import UserMessage, text_of
 from treadle._types.request import ToolSchema
 
+STOPPED = "the code was stopped"
+"""Of code that was: it is not run again to restore variables, which it has left as they were."""
 MAX_SECONDS = 600.0
 """For one piece of code, with all the tools it waits for."""
 
@@ -35,6 +41,10 @@ _DESCRIPTION = (
     "Run Python code in a sandbox. The other tools are functions in it. "
     "Variables stay for the next call; what is printed and the value of the last line come back. "
     "final_answer(x) ends the work with x as the answer."
+)
+_PYTHON = (
+    "It is Python {version}{packages}, without a network. Plots that are open when the code ends are saved as "
+    "pictures; what it writes to {folder} is given to the user."
 )
 _MONTY = "There are no network, no classes that inherit, no generators. Modules: {modules}."
 
@@ -54,16 +64,23 @@ class CodeMode(Plugin):
         folder: str = "",
         write: bool = False,
         imports: Iterable[str] | None = None,
+        executor: Literal["monty", "python"] = "monty",
+        packages: Sequence[str] = (),
     ) -> None:
-        self.limits = limits or SandboxLimits()
+        self.limits = limits or (SandboxLimits() if executor == "monty" else LIMITS)
         self.imports = _checked_imports(imports)
+        self.executor, self.packages = executor, checked_packages(packages)
+        if executor == "monty" and self.packages:
+            raise ConfigError(f"packages: {self.packages[0]!r} needs a real Python: write executor='python' beside it")
+        if executor == "python" and folder:
+            raise ConfigError("folder: with executor='python' the code has a folder of its own; give files= to the run")
         self._folder, self._write = folder, write
         self._files: WeakKeyDictionary[RunContext, RunFiles] = WeakKeyDictionary()
-        self._sessions: WeakKeyDictionary[RunContext, MontySession] = WeakKeyDictionary()
+        self._sessions: WeakKeyDictionary[RunContext, MontySession | PythonSession] = WeakKeyDictionary()
         self.tools = (
             Tool(
                 PYTHON,
-                f"{_DESCRIPTION} {_MONTY.format(modules=', '.join(self.imports))}",
+                f"{_DESCRIPTION} {self._described()}",
                 {
                     "type": "object",
                     "properties": {"code": {"type": "string"}},
@@ -79,6 +96,12 @@ class CodeMode(Plugin):
                 context_param="context",
             ),
         )
+
+    def _described(self) -> str:
+        if self.executor == "monty":
+            return _MONTY.format(modules=", ".join(self.imports))
+        packages = f" with {', '.join(self.packages)}" if self.packages else ""
+        return _PYTHON.format(version=".".join(map(str, sys.version_info[:2])), packages=packages, folder=FOLDER)
 
     async def on_start(self, run: RunContext) -> None:
         offered = [tool.name for tool in run.state.tools]
@@ -104,6 +127,8 @@ class CodeMode(Plugin):
         return self._files[run]
 
     async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
+        if isinstance(session := self._sessions.pop(run, None), PythonSession):
+            await session.close()
         if (files := self._files.pop(run, None)) is not None:
             await asyncio.to_thread(files.close)
 
@@ -145,18 +170,28 @@ class CodeMode(Plugin):
         }
         return {**functions, FINAL_ANSWER: final_answer}
 
-    async def _restored(self, run: RunContext, until: str) -> MontySession:
+    async def _restored(self, run: RunContext, until: str) -> MontySession | PythonSession:
         """A session with the variables of the code that ran before, which is in the log."""
         folder, write = self._folder, self._write
         if (files := await self._open_files(run)) is not None:
             folder, write = str(files.path), True
-        session = MontySession(self.limits, folder=folder, write=write, seed=run.id, imports=self.imports)
+        session: MontySession | PythonSession
+        if self.executor == "python":
+            python = await asyncio.to_thread(python_with, self.packages)
+            await asyncio.to_thread(allow_access, folder, USER)
+            session = PythonSession(python, folder, self.limits)
+        else:
+            session = MontySession(self.limits, folder=folder, write=write, seed=run.id, imports=self.imports)
         codes = {
             e.call.id: e.call.args.get("code")
             for r in run.records
             if isinstance(e := r.event, ToolStarted) and e.call.name == PYTHON
         }
-        done = {r.event.call_id for r in run.records if isinstance(r.event, ToolDone) and r.event.executed}
+        done = {
+            r.event.call_id
+            for r in run.records
+            if isinstance(r.event, ToolDone) and r.event.executed and STOPPED not in text_of(r.event.content)
+        }
         for call_id, code in codes.items():
             if call_id != until and call_id in done and isinstance(code, str):
                 await session.run(

@@ -42,7 +42,13 @@ _DROP_ROOT = (
 )  # fmt: skip
 SCRATCH_FOLDERS = ("/tmp", "/dev/shm")
 """Always in memory; /work is too, unless a folder is given."""
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/work", "LANG": "C.UTF-8"}
+WORK = "/work"
+"""The folder of the code."""
+_ELSEWHERE = "/workspace"
+"""The same where the interpreter itself lies below `/work`, and the folder belongs to somebody else."""
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
+_SESSION_SECONDS = 3_600
+"""Of computing, in all pieces of a session together."""
 _RUN_PYTHON = """
 import ast, sys
 tree = ast.parse(sys.stdin.buffer.read().decode(), 'code')
@@ -64,37 +70,50 @@ def sandbox_command(
     folder: str,
     filter_fd: int | None,
     script: Script | None = None,
+    *,
+    session: str = "",
 ) -> list[str]:
     """The program comes through the standard input, unless it is a `script`: the `folder` is touched by the code and by
-    nobody else.
+    nobody else. `session` is a program that reads what to run from its standard input, piece by piece.
 
     As root there are two layers: the outer one has the rights to show files that are root's own, and gives them up; the
     inner one puts the unprivileged user into a user namespace, which an ordinary user gets with the first.
     """
     root = is_root()
+    work = work_folder(interpreter, folder, owned=bool(session))
     user = ["--unshare-user", *(("--disable-userns",) if "--disable-userns" in _bwrap_options() else ())]
     inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
     outer = [
         shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script),
-        *(part for name, value in _ENVIRONMENT.items() for part in ("--setenv", name, value)),
+        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script, work),
+        *(part for name, value in {**_ENVIRONMENT, "HOME": work}.items() for part in ("--setenv", name, value)),
     ]  # fmt: skip
     layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
-    return [*layers, "--chdir", "/work", "--", *_limited(language, interpreter, limits, script)]
+    return [*layers, "--chdir", work, "--", *_limited(language, interpreter, limits, script, session)]
+
+
+def work_folder(interpreter: Interpreter, folder: str, *, owned: bool) -> str:
+    """Where the code finds its folder. The interpreter is shown where it is: below `/work` it is mounted into that
+    folder, which is done to a folder of our own only."""
+    inside = any(path.startswith(f"{WORK}/") for path in interpreter.files)
+    return _ELSEWHERE if folder and inside and not owned else WORK
 
 
 def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str, script: Script | None) -> list[str]:
+def _mounts(
+    interpreter: Interpreter, limits: SandboxLimits, folder: str, script: Script | None, work: str
+) -> list[str]:
     """A read-only system, and folders in memory of a limited size. Also bubblewrap's own `/` and `/dev` are in memory,
     and would be the code's to fill."""
     scratch = ["--perms", "1777", "--size", str(limits.scratch), "--tmpfs"]
     options = [*scratch, "/tmp", "--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm"]
+    # Before the interpreter, which may lie below it: a mount that comes later would hide it.
+    options += ["--bind", folder, work] if folder else [*scratch, work]
     for path in (*filter(os.path.exists, SYSTEM_FOLDERS), *interpreter.files):
         options += [*_parents(path), "--ro-bind", path, path]
-    options += ["--bind", folder, "/work"] if folder else [*scratch, "/work"]
     options += ["--ro-bind", script.folder, "/skill"] if script is not None else []
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
@@ -106,8 +125,12 @@ def _parents(path: str) -> list[str]:
     return [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
 
 
-def _limited(language: str, interpreter: Interpreter, limits: SandboxLimits, script: Script | None) -> Sequence[str]:
+def _limited(
+    language: str, interpreter: Interpreter, limits: SandboxLimits, script: Script | None, session: str
+) -> Sequence[str]:
     values = {"cpu": max(1, round(limits.seconds)), "fsize": limits.memory, "nofile": 64, "core": 0}
+    if session:  # it is its pieces that are timed, and libraries for data have many files
+        values |= {"cpu": _SESSION_SECONDS, "nofile": 512}
     if _counts_by_namespace():
         values["nproc"] = limits.processes
     if language == "javascript":
@@ -115,9 +138,10 @@ def _limited(language: str, interpreter: Interpreter, limits: SandboxLimits, scr
         program = [interpreter.program, f"--max-old-space-size={limits.memory // 2**20}"]
         command = [*program, *(script.command if script is not None else ("-",))]
     else:
-        values["as"] = limits.memory
+        if not session:  # libraries for data reserve far more than they use: what is used is measured
+            values["as"] = limits.memory
         if script is None:
-            command = [interpreter.program, "-I", "-c", _RUN_PYTHON]
+            command = [interpreter.program, "-I", "-c", session or _RUN_PYTHON]
         else:  # what lies beside a script may be imported; the environment is the sandbox's own
             command = [interpreter.program, *(("-B", "-s") if language == "python" else ()), *script.command]
     return ["prlimit", *(f"--{name}={value}" for name, value in values.items()), *command]
