@@ -60,7 +60,7 @@ def test_what_runs_before_a_component_may_be_used():
         ("{{Agent:Second@content}}", "which does not run before 'Agent:Second'"),
         (
             "{{Agent:First@contnet}}",
-            "refers to 'contnet' of 'Agent:First', which is none of its outputs: write {{Agent:First@content}}",
+            "refers to 'contnet' of 'Agent:First', which is not one of its outputs: write {{Agent:First@content}}",
         ),
     ],
 )

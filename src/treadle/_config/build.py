@@ -122,7 +122,7 @@ class Builder:
 
     def categorizer(self, name: str, params: parts.CategorizeParams) -> tuple[Agent[Any, Any], AgentParams]:
         """Build the agent that chooses a category: one request, without tools."""
-        settings = {} if params.temperature is None else {"temperature": params.temperature}
+        settings: dict[str, Any] = {} if params.temperature is None else {"temperature": params.temperature}
         agent_params = AgentParams(
             llm_id=params.llm_id or self._first_model(),
             prompts=(Prompt("user", f"{{{{{bare(params.query)}}}}}"),),

@@ -155,7 +155,7 @@ class Checker:
 def first_problem(
     document: Document, base: FilePath, order: list[str], model: str | Model | None = None
 ) -> Problem | None:
-    """What is wrong with a document: loading refuses it for what `treadle config check` says. `model` takes the place
+    """Return the first thing that is wrong with a document: loading refuses it for what `treadle config check` says. `model` takes the place
     of the models that it names."""
     issues = Checker(document, base, model).problems(order)
     return next((problem for problem, fatal in issues if fatal), None)

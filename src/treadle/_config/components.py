@@ -355,7 +355,7 @@ def _assigned(old: Any, operator: str, value: Any) -> Any:
         case "remove_last":
             return items[:-1]
         case _:
-            a, b = float(old or 0), float(value)
+            a, b = float(cast("Any", old) or 0), float(value)
             return {"+=": a + b, "-=": a - b, "*=": a * b, "/=": a / b if b else 0.0}[operator]
 
 
@@ -367,13 +367,14 @@ def transformed(params: TextParams, scope: Scope) -> Any:
 
 
 def items_of(value: Any) -> list[Any]:
-    """The items of a list; of a text that is none, its lines."""
+    """The items of a list; of any other text, its lines."""
     data = parsed(value)
     if isinstance(data, list):
         return cast("list[Any]", data)
     if isinstance(data, dict):
-        lists = [item for item in cast("dict[str, Any]", data).values() if isinstance(item, list)]
-        return cast("list[Any]", lists[0]) if lists else [data]
+        values = cast("dict[str, Any]", data).values()
+        lists = [cast("list[Any]", item) for item in values if isinstance(item, list)]
+        return lists[0] if lists else [data]
     return [line.strip() for line in str(value or "").splitlines() if line.strip()]
 
 

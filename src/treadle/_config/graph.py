@@ -42,7 +42,7 @@ _DEFAULT_ARGUMENTS = {"query": "{{sys.query}}"}
 
 
 class _Run:
-    """What one run of the document knows while it is driven: all of it comes from the log again."""
+    """The values of one run of the document while it is driven: all of them come from the log again."""
 
     def __init__(self, run: Execution, scope: Scope) -> None:
         self.run, self.scope = run, scope
@@ -226,7 +226,8 @@ class GraphAgent(FlowAgent[Any]):
                 return
             for key, output in params.outputs.items():
                 results[key].append(own.value(output.ref))
-        scope.values[name] = {"content": next(iter(results.values()), []), **results}
+        first = next(iter(results.values()), list[Any]())
+        scope.values[name] = {"content": first, **results}
 
     async def _step(
         self, state: _Run, name: str, scope: Scope, suffix: str, done: Mapping[str, bool]

@@ -58,7 +58,7 @@ class Imported(Struct):
     """A document, and what became of the parts of the workflow."""
 
     document: dict[str, Any]
-    kept: list[str] = []
+    taken: list[str] = []
     translated: list[str] = []
     dropped: list[str] = []
     bases: list[str] = []
@@ -67,18 +67,17 @@ class Imported(Struct):
     """Databases to make, by their paths."""
 
     def report(self) -> str:
-        groups = (("kept", self.kept), ("translated", self.translated), ("dropped", self.dropped))
+        groups = (("kept", self.taken), ("translated", self.translated), ("dropped", self.dropped))
         return "\n".join(f"{title}: {line}" for title, lines in groups for line in lines)
 
 
 def import_workflow(data: Any, *, name: str, model: str = "", where: str = "the file") -> Imported:
     """Translate an exported workflow; `ConfigError` in one line when it cannot be one of our documents."""
-    outer = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    workflow: Any = outer.get("dsl", outer)
-    components: Any = workflow.get("components") if isinstance(workflow, dict) else None
-    if not isinstance(components, dict) or not components:
+    outer = _mapping(data)
+    workflow = _mapping(outer.get("dsl", outer))
+    if not _mapping(workflow.get("components")):
         raise ConfigError(f"{where}: this is no exported workflow: it has no components")
-    return _Importer(cast("dict[str, Any]", workflow), name, model, where).imported()
+    return _Importer(workflow, name, model, where).imported()
 
 
 class _Importer:
@@ -114,17 +113,16 @@ class _Importer:
 
     def _globals(self) -> dict[str, Any]:
         values: dict[str, Any] = {
-            name: value for name, value in (self.workflow.get("globals") or {}).items() if not name.startswith("sys.")
+            name: value for name, value in _mapping(self.workflow.get("globals")).items() if not name.startswith("sys.")
         }
-        variables: Any = self.workflow.get("variables")
-        for name, entry in (cast("dict[str, Any]", variables) if isinstance(variables, dict) else {}).items():
-            value: Any = cast("dict[str, Any]", entry).get("value") if isinstance(entry, dict) else entry
+        for name, entry in _mapping(self.workflow.get("variables")).items():
+            value: Any = _mapping(entry).get("value") if isinstance(entry, dict) else entry
             values[name if name.startswith("env.") else f"env.{name}"] = value
         return values
 
     def _component(self, name: str, component: dict[str, Any]) -> dict[str, Any]:
         kind, obj = self._kind(component), component["obj"]
-        params = cast("dict[str, Any]", obj.get("params") or {})
+        params = _mapping(obj.get("params"))
         kind_name = obj["component_name"]
         if kind in _KINDS:
             translate: Callable[[str, dict[str, Any]], dict[str, Any]] = getattr(self, f"_{kind}")
@@ -139,7 +137,7 @@ class _Importer:
             if component.get(side)
         }
         parent = {"parent_id": component["parent_id"]} if component.get("parent_id") else {}
-        self.result.kept.append(f"{name} ({obj['component_name']})")
+        self.result.taken.append(f"{name} ({obj['component_name']})")
         return {"obj": {"component_name": "Agent" if kind == "llm" else kind_name, "params": made}, **links, **parent}
 
     # ---- values
@@ -166,11 +164,11 @@ class _Importer:
                 )
 
     def _inputs(self, params: dict[str, Any]) -> dict[str, Any]:
-        known = Input.__struct_fields__
+        names = Input.__struct_fields__
         kinds = ("line", "paragraph", "options", "integer", "number", "boolean", "file")
         fields: dict[str, Any] = {}
-        for key, entry in (params.get("inputs") or {}).items():
-            field = {name: value for name, value in entry.items() if name in known and value not in (None, "", [])}
+        for key, entry in _mapping(params.get("inputs")).items():
+            field = {name: value for name, value in entry.items() if name in names and value not in (None, "", [])}
             field["type"] = field["type"] if field.get("type") in kinds else "line"
             field["options"] = [str(option) for option in field.get("options", ())]
             fields[key] = field
@@ -194,8 +192,8 @@ class _Importer:
         if not made["llm_id"]:
             del made["llm_id"]
             self.result.dropped.append(f"{name}: it names no model: add llm_id, or import with --model")
-        prompts: Any = params.get("prompts") or []
-        prompts = [{"role": "user", "content": prompts}] if isinstance(prompts, str) else prompts
+        listed: Any = params.get("prompts")
+        prompts = [{"role": "user", "content": listed}] if isinstance(listed, str) else _rows(listed)
         made["prompts"] = self._text(
             [{"role": one["role"], "content": one["content"]} for one in prompts if one.get("content")]
         ) or [{"role": "user", "content": "{{sys.query}}"}]
@@ -203,13 +201,13 @@ class _Importer:
             camel = "temperatureEnabled" if key == "temperature" else "maxTokensEnabled"
             if params.get(key) is not None and params.get(camel, True):
                 made[key] = params[key]
-        structured: Any = (params.get("outputs") or {}).get("structured") or {}
-        if isinstance(structured, dict) and "properties" in structured:
+        structured = _mapping(_mapping(params.get("outputs")).get("structured"))
+        if "properties" in structured:
             made["output_schema"] = structured
-        tools = [tool for ref in params.get("tools") or () if (tool := self._agent_tool(name, ref)) is not None]
+        tools = [tool for ref in _rows(params.get("tools")) if (tool := self._agent_tool(name, ref)) is not None]
         if tools:
             made["tools"] = tools
-        for ref in params.get("mcp") or ():
+        for ref in _rows(params.get("mcp")):
             self.result.dropped.append(f"{name}: the MCP server {ref.get('mcp_id')}: add it under `mcp_servers`")
         if params.get("visual_files_var"):
             self.result.translated.append(f"{name}: visual_files_var: images of the question go to every agent")
@@ -223,7 +221,7 @@ class _Importer:
 
     def _agent_tool(self, name: str, ref: dict[str, Any]) -> dict[str, Any] | None:
         kind = str(ref["component_name"]).replace("_", "").replace(" ", "").lower()
-        params = cast("dict[str, Any]", ref.get("params") or {})
+        params = _mapping(ref.get("params"))
         if kind == "agent":
             made = self._agent(str(ref.get("id") or ref.get("name") or name), params)
             return {"component_name": "Agent", "id": str(ref.get("name") or ref.get("id") or ""), "params": made}
@@ -255,7 +253,7 @@ class _Importer:
         return {}
 
     def _retrieval_tool(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
-        ids = [self._ref(kb, "") for kb in params.get("kb_ids") or ()] or ["knowledge"]
+        ids = [self._ref(kb, "") for kb in _rows(params.get("kb_ids"))] or ["knowledge"]
         for kb in ids:
             if kb not in self.bases:
                 self.bases[kb] = f"{self.name}.kb/{re.sub(r'[^A-Za-z0-9_.-]', '_', kb)}.db"
@@ -275,12 +273,12 @@ class _Importer:
 
     def _categorize(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         categories: dict[str, Any] = {}
-        for title, entry in (params.get("category_description") or {}).items():
+        for title, entry in _mapping(params.get("category_description")).items():
             examples: Any = entry.get("examples") or []
-            listed = [examples] if isinstance(examples, str) else examples
+            listed: list[Any] = [examples] if isinstance(examples, str) else list(examples)
             categories[title.strip()] = {
                 "description": entry.get("description") or "",
-                "examples": [str(one.get("value") if isinstance(one, dict) else one) for one in listed],
+                "examples": [str(_mapping(one).get("value", one)) for one in listed],
                 "to": entry.get("to") or [],
             }
         made = {"category_description": categories, "query": self._ref(params.get("query"))}
@@ -304,10 +302,10 @@ class _Importer:
                         "operator": item.get("operator") or "=",
                         "value": str(self._text(item.get("value")) or ""),
                     }
-                    for item in condition.get("items") or ()
+                    for item in _rows(condition.get("items"))
                 ],
             }
-            for condition in params.get("conditions") or ()
+            for condition in _rows(params.get("conditions"))
         ]
         self._drop(name, params, {"conditions", "end_cpn_ids"})
         return {"conditions": conditions, "end_cpn_ids": params.get("end_cpn_ids") or []}
@@ -316,9 +314,9 @@ class _Importer:
         groups = [
             {
                 "group_name": group["group_name"],
-                "variables": [{"value": self._ref(one.get("value"))} for one in group.get("variables") or ()],
+                "variables": [{"value": self._ref(one.get("value"))} for one in _rows(group.get("variables"))],
             }
-            for group in params.get("groups") or ()
+            for group in _rows(params.get("groups"))
         ]
         self._drop(name, params, {"groups"})
         return {"groups": groups}
@@ -330,7 +328,7 @@ class _Importer:
                 "operator": one.get("operator") or "overwrite",
                 "parameter": self._text(one.get("parameter")),
             }
-            for one in params.get("variables") or ()
+            for one in _rows(params.get("variables"))
         ]
         self._drop(name, params, {"variables"})
         return {"variables": variables}
@@ -338,8 +336,8 @@ class _Importer:
     def _iteration(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         outputs = {
             key: {"ref": self._ref(entry["ref"])}
-            for key, entry in (params.get("outputs") or {}).items()
-            if isinstance(entry, dict) and cast("dict[str, Any]", entry).get("ref")
+            for key, entry in _mapping(params.get("outputs")).items()
+            if _mapping(entry).get("ref")
         }
         self._drop(name, params, {"items_ref"})
         return {"items_ref": self._ref(params.get("items_ref")), "outputs": outputs}
@@ -358,16 +356,17 @@ class _Importer:
         if params.get("split_ref"):
             made["split_ref"] = self._ref(params["split_ref"])
         if params.get("script"):
-            script = params["script"]
-            made["script"] = self._text("".join(script) if isinstance(script, list) else script)
+            script: Any = params["script"]
+            lines = cast("list[Any]", script) if isinstance(script, list) else [script]
+            made["script"] = self._text("".join(map(str, lines)))
         return made
 
     def _invoke(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         variables = {
             str(one.get("key")): self._text(f"{{{one['ref']}}}" if one.get("ref") else str(one.get("value") or ""))
-            for one in params.get("variables") or ()
+            for one in _rows(params.get("variables"))
         }
-        headers: Any = parsed(params.get("headers")) or {}
+        headers = _mapping(parsed(params.get("headers")))
         self._drop(name, params, {"url", "method", "headers", "variables", "timeout", "clean_html"})
         return {
             "url": self._text(params.get("url") or ""),
@@ -382,9 +381,18 @@ class _Importer:
         language = str(params.get("lang") or "python").lower()
         if language != "python":
             raise ConfigError(f"{self.where}: {name} is a program in {language}, and a component runs Python only")
-        arguments = {key: f"{{{{{self._ref(ref)}}}}}" for key, ref in (params.get("arguments") or {}).items()}
+        arguments = {key: f"{{{{{self._ref(ref)}}}}}" for key, ref in _mapping(params.get("arguments")).items()}
         self._drop(name, params, {"lang", "script", "arguments"})
         return {"script": str(params.get("script") or ""), "arguments": arguments}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    """The mappings of a list."""
+    return [_mapping(one) for one in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 def _switch(key: str) -> str:

@@ -10,7 +10,7 @@ from treadle._types.errors import ConfigError
 
 
 class Links:
-    """What comes before and after each component."""
+    """The components before and after each one."""
 
     def __init__(self, document: Document) -> None:
         self._kinds = {name: kind_of(component) for name, component in document.components.items()}

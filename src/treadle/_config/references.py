@@ -41,7 +41,7 @@ def _problem(reference: str, document: Document, order: Sequence[str], index: in
     head = field.partition(".")[0]
     if fields is not None and head and head not in fields:
         names = " or ".join(f"{{{{{name}@{one}}}}}" for one in fields)
-        return f"refers to {head!r} of {name!r}, which is none of its outputs: write {names}"
+        return f"refers to {head!r} of {name!r}, which is not one of its outputs: write {names}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What the references of a document stand for while it runs: the values of the run, and outputs of components."""
+"""The values that the references of a document have while it runs: those of the run, and outputs of components."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def component_of(reference: str) -> str:
 
 
 class Scope:
-    """What references stand for: the values of the run, and the outputs of the components that are done."""
+    """The values of references: those of the run, and the outputs of the components that are done."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values: dict[str, Any] = dict(values)

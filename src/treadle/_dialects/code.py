@@ -133,8 +133,8 @@ def _of_fields(fields: dict[str, Any], thought: str) -> Decision:
     if answer in (None, ""):
         return Decision(thought, problem="its field `code` is empty")
     successful = fields.get("task_successful")
-    said = answer if isinstance(answer, str) else encode_json(answer)
-    return Decision(thought, answer=said, task_successful=successful if isinstance(successful, bool) else None)
+    text = answer if isinstance(answer, str) else encode_json(answer)
+    return Decision(thought, answer=text, task_successful=successful if isinstance(successful, bool) else None)
 
 
 def _bare_code(text: str) -> tuple[str, str] | None:

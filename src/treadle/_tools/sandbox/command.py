@@ -81,12 +81,13 @@ def sandbox_command(
     """
     root = is_root()
     work = work_folder(interpreter, folder, owned=bool(session))
+    home = "/tmp" if session else work  # what libraries keep for themselves is no result of the code
     user = ["--unshare-user", *(("--disable-userns",) if "--disable-userns" in _bwrap_options() else ())]
     inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
     outer = [
         shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script, work),
-        *(part for name, value in {**_ENVIRONMENT, "HOME": work}.items() for part in ("--setenv", name, value)),
+        *(part for name, value in {**_ENVIRONMENT, "HOME": home}.items() for part in ("--setenv", name, value)),
     ]  # fmt: skip
     layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
     return [*layers, "--chdir", work, "--", *_limited(language, interpreter, limits, script, session)]

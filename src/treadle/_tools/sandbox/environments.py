@@ -53,8 +53,8 @@ def _make(folder: Path, packages: Sequence[str]) -> None:
             _run([uv, "venv", "--python", sys.executable, str(made)])
             _run([uv, "pip", "install", "--python", str(python), *packages])
         else:
-            _run([sys.executable, "-m", "venv", str(made)])
-            _run([str(python), "-m", "pip", "install", "--disable-pip-version-check", "-q", *packages])
+            _run([sys.executable, "-I", "-m", "venv", str(made)])
+            _run([str(python), "-I", "-m", "pip", "install", "--disable-pip-version-check", "-q", *packages])
         # An environment has its own place written into its programs, and none of them is used: only its packages are.
         if not folder.exists():
             os.replace(lock / "env", folder)
