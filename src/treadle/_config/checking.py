@@ -155,8 +155,8 @@ class Checker:
 def first_problem(
     document: Document, base: FilePath, order: list[str], model: str | Model | None = None
 ) -> Problem | None:
-    """Return the first thing that is wrong with a document: loading refuses it for what `treadle config check` says. `model` takes the place
-    of the models that it names."""
+    """Return the first thing that is wrong with a document: loading refuses what `treadle config check` reports.
+    `model` takes the place of the models that it names."""
     issues = Checker(document, base, model).problems(order)
     return next((problem for problem, fatal in issues if fatal), None)
 

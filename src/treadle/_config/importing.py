@@ -253,7 +253,7 @@ class _Importer:
         return {}
 
     def _retrieval_tool(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
-        ids = [self._ref(kb, "") for kb in _rows(params.get("kb_ids"))] or ["knowledge"]
+        ids = [self._ref(kb, "") for kb in cast("list[Any]", params.get("kb_ids") or [])] or ["knowledge"]
         for kb in ids:
             if kb not in self.bases:
                 self.bases[kb] = f"{self.name}.kb/{re.sub(r'[^A-Za-z0-9_.-]', '_', kb)}.db"
