@@ -49,5 +49,5 @@ for artifact in result.artifacts:
     path = Path(artifact.name)
     path.write_text(artifact.content)
     print(f"  {path} ({artifact.mime}): {artifact.summary}")
-assert "Month 11" in result.answer
+assert result.answer.startswith("Month 11") and result.answer.endswith("see sales.svg.")
 assert [artifact.name for artifact in result.artifacts] == ["sales.svg"]

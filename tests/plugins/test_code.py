@@ -116,7 +116,7 @@ def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
     async def main() -> None:
         run = agent(script, tools=[table, pair, quoted]).start("q")
         result = await run
-        assert result.answer.splitlines()[0] == '["made",3,"\\"7\\""]'
+        assert result.answer == '["made",3,"\\"7\\""]'
         (python,) = [r.event for r in run.records if isinstance(r.event, ToolDone) and r.event.name == "python"]
         assert [artifact.name for artifact in python.artifacts] == ["t.csv"]
 
