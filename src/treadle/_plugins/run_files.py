@@ -118,8 +118,6 @@ class RunFiles:
             if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_BYTES:
                 continue
             name, content = file.relative_to(self.path).as_posix(), file.read_bytes()
-            if not content:  # nothing to give, or a place where the sandbox has mounted its interpreter
-                continue
             if self._seen.get(name) != content:
                 self._seen[name] = content
                 artifacts.append(_artifact(name, content))

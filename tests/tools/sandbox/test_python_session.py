@@ -14,7 +14,7 @@ from treadle import Agent, ScriptedModel
 from treadle._plugins.code import CodeMode
 from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.bwrap import isolation_problem
-from treadle._tools.sandbox.command import work_folder
+from treadle._tools.sandbox.command import sandbox_command
 from treadle._tools.sandbox.environments import checked_packages
 from treadle._tools.sandbox.interpreters import Interpreter
 from treadle._tools.sandbox.monty import EndProgram
@@ -88,9 +88,10 @@ def test_packages_are_named_and_need_a_real_python():
         CodeMode(executor="python", folder=".")
 
 
-def test_the_folder_of_the_code_never_hides_its_interpreter():
-    below, elsewhere = Interpreter("/work/venv/bin/python", ("/work/venv",)), Interpreter("/opt/python", ("/opt",))
-    assert work_folder(elsewhere, "/home/me/data", owned=False) == "/work"
-    assert work_folder(below, "", owned=False) == "/work"  # in memory: the interpreter is mounted into it
-    assert work_folder(below, "/home/me/data", owned=False) == "/workspace"
-    assert work_folder(below, "/tmp/ours", owned=True) == "/work"
+def test_the_folder_of_the_code_never_hides_its_interpreter(tmp_path: Path):
+    below = Interpreter("/work/venv/bin/python", ("/work/venv", "/opt/lib"))
+    command = sandbox_command("python", below, SandboxLimits(), str(tmp_path), None)
+    mounts = {(command[index + 1], command[index + 2]) for index, part in enumerate(command) if part == "--ro-bind"}
+    assert {("/work/venv", "/interpreter/work/venv"), ("/opt/lib", "/opt/lib")} <= mounts
+    assert "/interpreter/work/venv/bin/python" in command
+    assert command[command.index("--bind") : command.index("--bind") + 3] == ["--bind", str(tmp_path), "/work"]

@@ -44,8 +44,8 @@ SCRATCH_FOLDERS = ("/tmp", "/dev/shm")
 """Always in memory; /work is too, unless a folder is given."""
 WORK = "/work"
 """The folder of the code."""
-_ELSEWHERE = "/workspace"
-"""The same where the interpreter itself lies below `/work`, and the folder belongs to somebody else."""
+_INTERPRETERS = "/interpreter"
+"""Where an interpreter is shown that lies below a folder of this machine called `/work`: ours would hide it."""
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
 _SESSION_SECONDS = 3_600
 """Of computing, in all pieces of a session together."""
@@ -80,41 +80,36 @@ def sandbox_command(
     inner one puts the unprivileged user into a user namespace, which an ordinary user gets with the first.
     """
     root = is_root()
-    work = work_folder(interpreter, folder, owned=bool(session))
-    home = "/tmp" if session else work  # what libraries keep for themselves is no result of the code
+    home = "/tmp" if session else WORK  # what libraries keep for themselves is no result of the code
     user = ["--unshare-user", *(("--disable-userns",) if "--disable-userns" in _bwrap_options() else ())]
     inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
     outer = [
         shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script, work),
+        *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script),
         *(part for name, value in {**_ENVIRONMENT, "HOME": home}.items() for part in ("--setenv", name, value)),
     ]  # fmt: skip
     layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
-    return [*layers, "--chdir", work, "--", *_limited(language, interpreter, limits, script, session)]
+    return [*layers, "--chdir", WORK, "--", *_limited(language, interpreter, limits, script, session)]
 
 
-def work_folder(interpreter: Interpreter, folder: str, *, owned: bool) -> str:
-    """Where the code finds its folder. The interpreter is shown where it is: below `/work` it is mounted into that
-    folder, which is done to a folder of our own only."""
-    inside = any(path.startswith(f"{WORK}/") for path in interpreter.files)
-    return _ELSEWHERE if folder and inside and not owned else WORK
+def place_of(path: str) -> str:
+    """Where the sandbox shows a file of an interpreter: where it is, unless the folder of the code would hide it. An
+    interpreter finds its files from its own place, so it may be moved as a whole."""
+    return _INTERPRETERS + path if path.startswith(f"{WORK}/") else path
 
 
 def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def _mounts(
-    interpreter: Interpreter, limits: SandboxLimits, folder: str, script: Script | None, work: str
-) -> list[str]:
+def _mounts(interpreter: Interpreter, limits: SandboxLimits, folder: str, script: Script | None) -> list[str]:
     """A read-only system, and folders in memory of a limited size. Also bubblewrap's own `/` and `/dev` are in memory,
     and would be the code's to fill."""
     scratch = ["--perms", "1777", "--size", str(limits.scratch), "--tmpfs"]
     options = [*scratch, "/tmp", "--proc", "/proc", "--dev", "/dev", *scratch, "/dev/shm"]
-    # Before the interpreter, which may lie below it: a mount that comes later would hide it.
-    options += ["--bind", folder, work] if folder else [*scratch, work]
     for path in (*filter(os.path.exists, SYSTEM_FOLDERS), *interpreter.files):
-        options += [*_parents(path), "--ro-bind", path, path]
+        options += [*_parents(place_of(path)), "--ro-bind", path, place_of(path)]
+    options += ["--bind", folder, WORK] if folder else [*scratch, WORK]
     options += ["--ro-bind", script.folder, "/skill"] if script is not None else []
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
@@ -136,15 +131,15 @@ def _limited(
         values["nproc"] = limits.processes
     if language == "javascript":
         # node reserves gigabytes of address space, so its memory is limited by its own option, and by measuring it
-        program = [interpreter.program, f"--max-old-space-size={limits.memory // 2**20}"]
+        program = [place_of(interpreter.program), f"--max-old-space-size={limits.memory // 2**20}"]
         command = [*program, *(script.command if script is not None else ("-",))]
     else:
         if not session:  # libraries for data reserve far more than they use: what is used is measured
             values["as"] = limits.memory
         if script is None:
-            command = [interpreter.program, "-I", "-c", session or _RUN_PYTHON]
+            command = [place_of(interpreter.program), "-I", "-c", session or _RUN_PYTHON]
         else:  # what lies beside a script may be imported; the environment is the sandbox's own
-            command = [interpreter.program, *(("-B", "-s") if language == "python" else ()), *script.command]
+            command = [place_of(interpreter.program), *(("-B", "-s") if language == "python" else ()), *script.command]
     return ["prlimit", *(f"--{name}={value}" for name, value in values.items()), *command]
 
 
