@@ -46,7 +46,9 @@ WORK = "/work"
 """The folder of the code."""
 _INTERPRETERS = "/interpreter"
 """Where an interpreter is shown that lies below a folder of this machine called `/work`: ours would hide it."""
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": WORK, "LANG": "C.UTF-8"}
+_OF_SESSIONS = {"HOME": "/tmp", "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
+"""What libraries keep for themselves is no result of the code; there is no screen, and a few processes only."""
 _SESSION_SECONDS = 3_600
 """Of computing, in all pieces of a session together."""
 _RUN_PYTHON = """
@@ -80,13 +82,13 @@ def sandbox_command(
     inner one puts the unprivileged user into a user namespace, which an ordinary user gets with the first.
     """
     root = is_root()
-    home = "/tmp" if session else WORK  # what libraries keep for themselves is no result of the code
+    environment = {**_ENVIRONMENT, **(_OF_SESSIONS if session else {})}
     user = ["--unshare-user", *(("--disable-userns",) if "--disable-userns" in _bwrap_options() else ())]
     inner = [*user, *(() if filter_fd is None else ("--seccomp", str(filter_fd))), "--die-with-parent"]
     outer = [
         shutil.which("bwrap") or "bwrap", *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         *(_CAPABILITIES_TO_DROP_ROOT if root else ()), *_mounts(interpreter, limits, folder, script),
-        *(part for name, value in {**_ENVIRONMENT, "HOME": home}.items() for part in ("--setenv", name, value)),
+        *(part for name, value in environment.items() for part in ("--setenv", name, value)),
     ]  # fmt: skip
     layers = [*outer, *_DROP_ROOT, "bwrap", "--dev-bind", "/", "/", *inner] if root else [*outer, *inner]
     return [*layers, "--chdir", WORK, "--", *_limited(language, interpreter, limits, script, session)]
