@@ -39,6 +39,7 @@ CAPABILITIES = {
     "31_guardrails": "guardrails",
     "32_research": "research",
     "33_personal_data": "guardrails",
+    "34_data_analysis": "code",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from treadle import Agent, ScriptedModel
 from treadle._agent import presets
 from treadle._engine.settings import Settings
 from treadle._types.errors import ConfigError
@@ -86,8 +87,8 @@ def test_plugins_that_bring_tools_come_before_those_that_choose_among_them():
 
 def test_where_an_agent_remembers_something(tmp_path: Path):
     own = Memory(MemoryStore(tmp_path / "own.db"))
-    reflective, default = presets.get("reflective"), presets.get("default")
-    assert presets.memory_stores(default, default.settings, []) == []
-    assert presets.memory_stores(reflective, reflective.settings, [own]) == [own.store]
-    (of_the_preset,) = presets.memory_stores(reflective, reflective.settings, [])
+    model = ScriptedModel([])
+    assert presets.memory_stores(Agent(model, None)) == []
+    assert presets.memory_stores(Agent(model, None, preset="reflective", plugins=[own])) == [own.store]
+    (of_the_preset,) = presets.memory_stores(Agent(model, None, preset="reflective"))
     assert of_the_preset.path.name == "memory.db"

@@ -24,20 +24,20 @@ def code_agent(*script: str) -> Agent:
 
 
 def test_the_action_is_python_that_calls_tools():
-    result = go(code_agent(code("x = add(a=1, b=2)\nprint(x * 10)"), "The answer is 30.").run("q"))
+    result = go(code_agent(code("x = add(a=1, b=2)\nprint(x * 10)"), "Final answer: The answer is 30.").run("q"))
     assert "30" in result.steps[-1].observation or any("30" in step.observation for step in result.steps)
     assert result.answer == "The answer is 30."
 
 
 def test_variables_persist_and_errors_come_with_the_line():
-    result = go(code_agent(code("x = 20"), code("y = x + 1\ny * 2"), code("1/0"), "done").run("q"))
+    result = go(code_agent(code("x = 20"), code("y = x + 1\ny * 2"), code("1/0"), "Final answer: done").run("q"))
     seen = [step.observation for step in result.steps]
     assert any("42" in text for text in seen)
     assert any("ZeroDivisionError" in text and "line 1" in text for text in seen)
 
 
 def test_imports_outside_the_list_are_refused():
-    result = go(code_agent(code("import socket"), "done").run("q"))
+    result = go(code_agent(code("import socket"), "Final answer: done").run("q"))
     assert result.steps[0].error or "socket" in result.steps[0].observation
     assert result.answer == "done"
 

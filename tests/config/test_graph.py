@@ -12,7 +12,8 @@ import pytest
 from kit import call, go, until
 from treadle import ScriptedModel
 from treadle._config.document import parse_document
-from treadle._config.graph import GraphAgent, sorted_components
+from treadle._config.graph import GraphAgent
+from treadle._config.links import sorted_components
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._journal.memory import MemoryJournal
@@ -93,7 +94,7 @@ def test_a_tool_as_a_component_and_an_agent_as_a_tool(tmp_path: Path):
     model = ScriptedModel([call("helper", reasoning="r", context="c"), "helped", "built in 1655"])
     result = go(GraphAgent(parse_document(data), tmp_path, model=model).run("When was the lighthouse built?"))
     assert result.answer == "built in 1655"
-    assert "1655" in text_of(model.requests[0].messages[-1].content)
+    assert "1655" in str(model.requests[0].messages)
 
 
 def test_a_component_that_fails_ends_the_run():
@@ -212,7 +213,8 @@ def test_what_a_limit_forced_is_delivered_by_the_message():
     model = ScriptedModel(lambda r: "forced" if r.component == "final" else call("calculator", expression="1+1"))
     tools = [{"component_name": "calculator"}]
     result = go(graph(model, tools=tools, max_rounds=1).run("q"))
-    assert (result.answer, result.stop_reason, result.success) == ("<forced>", "limit", False)
+    assert (result.answer, result.stop_reason, result.success) == ("<forced>", "answer", True)
+    assert result.metadata["document"]["Agent:A"]["stop_reason"] == "limit"
 
 
 def test_what_the_components_did_counts():
@@ -279,7 +281,7 @@ def test_a_component_that_raises_at_its_limit_ends_the_document_at_the_limit():
 def test_settings_of_a_run_reach_the_agents():
     model = ScriptedModel(lambda r: "forced" if r.component == "final" else call("calculator", expression="1+1"))
     result = go(graph(model, tools=[{"component_name": "calculator"}]).run("q", max_iterations=3))
-    assert (result.iterations, result.stop_reason) == (3, "limit")
+    assert (result.iterations, result.metadata["document"]["Agent:A"]["stop_reason"]) == (3, "limit")
 
 
 def test_several_knowledge_bases_are_searched_together(tmp_path: Path):
@@ -294,7 +296,7 @@ def test_several_knowledge_bases_are_searched_together(tmp_path: Path):
     whole = {"components": data, "knowledge_bases": {"one": "0.db", "two": "1.db"}}
     model = ScriptedModel(["found"])
     assert go(GraphAgent(parse_document(whole), tmp_path, model=model).run("lighthouse")).answer == "<found>"
-    chunks = json.loads(text_of(model.requests[0].messages[-1].content))["chunks"]
+    chunks = json.loads(text_of(model.requests[0].messages[-2].content))["chunks"]
     assert {Path(chunk["document"]).name for chunk in chunks} == {"0.txt", "1.txt"}
     assert len({chunk["id"] for chunk in chunks}) == 2
 

@@ -51,5 +51,5 @@ def test_several_components_or_another_prompt_make_a_graph(tmp_path: Path):
 
 
 def test_the_file_is_named_in_errors(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"agent\.json: Agent:Main has no llm_id"):
+    with pytest.raises(ConfigError, match=r"agent\.json: .*Agent:Main.*there is no llm_id"):
         load_agent(write(tmp_path, {"agent": {}}))

@@ -9,15 +9,18 @@ import pytest
 
 from treadle import ScriptedModel
 from treadle._config.document import parse_document
-from treadle._config.graph import GraphAgent, sorted_components
-from treadle._config.references import has_references, reference_problems, render, render_all
+from treadle._config.graph import GraphAgent
+from treadle._config.links import sorted_components
+from treadle._config.references import reference_problems
+from treadle._config.scope import Scope, has_references
 from treadle._types.errors import ConfigError
 
 
 def test_references_are_replaced():
-    outputs = {"sys.query": "q", "Agent:A": "one"}
-    assert render("{{sys.query}} {{ Agent:A@content }} {{Agent:A}} {{Agent:B@content}}.", outputs) == "q one one ."
-    assert render_all({"a": ["{{Agent:A}}", 1], "b": {"c": "{{sys.query}}"}}, outputs) == {
+    scope = Scope({"sys.query": "q", "Agent:A": {"content": "one"}, "Agent:J": {"content": '{"n": [1, {"m": 2}]}'}})
+    assert scope.render("{{sys.query}} {{ Agent:A@content }} {{Agent:A}} {{Agent:B@content}}.") == "q one one ."
+    assert scope.render("{{Agent:J@structured.n.1.m}} {{Agent:J@n}}") == '2 [1,{"m":2}]'
+    assert scope.render_all({"a": ["{{Agent:A}}", 1], "b": {"c": "{{sys.query}}"}}) == {
         "a": ["one", 1],
         "b": {"c": "q"},
     }
@@ -51,10 +54,14 @@ def test_what_runs_before_a_component_may_be_used():
     [
         ("{{Agent:Frist@content}}", "refers to 'Agent:Frist', which does not exist; did you mean 'Agent:First'?"),
         ("{{sys.qeury}}", "did you mean 'sys.query'?"),
-        ("{{Typo@content}}", "which does not exist; expected one of: sys.query, sys.user, Agent:First"),
+        ("{{Typo@content}}", "which does not exist; expected one of: sys.query, sys.user,"),
+        ("{{env.tone}}", "refers to 'env.tone', which is not in `globals`"),
         ("{{Agent:Last@content}}", "which does not run before 'Agent:Second'"),
         ("{{Agent:Second@content}}", "which does not run before 'Agent:Second'"),
-        ("{{Agent:First@contnet}}", "refers to 'contnet' of 'Agent:First'; a component has only one output"),
+        (
+            "{{Agent:First@contnet}}",
+            "refers to 'contnet' of 'Agent:First', which is not one of its outputs: write {{Agent:First@content}}",
+        ),
     ],
 )
 @pytest.mark.parametrize("field", ["sys_prompt", "prompts"])

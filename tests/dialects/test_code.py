@@ -48,9 +48,44 @@ def test_the_code_of_a_reply(text: str, code: str):
 @pytest.mark.parametrize(
     "text", ["Paris.", "```bash\nls\n```", "```\nnothing that calls a tool\n```", "Write <code> before code."]
 )
-def test_a_reply_without_python_is_the_answer(text: str):
-    assert code_of(text) is None
-    assert CODE.decode(Reply(text), TOOLS).answer == text
+def test_a_reply_without_python_is_prose_that_nobody_marked_as_the_answer(text: str):
+    decision = CODE.decode(Reply(text), TOOLS)
+    assert (decision.calls, decision.answer, decision.unmarked) == ((), text, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "thought"),
+    [
+        ("<__final_answer__>Paris</__final_answer__>", "Paris", ""),
+        ("Easy.\nFinal answer: Paris", "Paris", "Easy."),
+        ('{"thought": "Easy.", "final_answer": "Paris"}', "Paris", "Easy."),
+        ('{"final_answer": [1, 2], "task_successful": false}', "[1,2]", ""),
+    ],
+)
+def test_an_answer_is_marked_as_one(text: str, answer: str, thought: str):
+    decision = CODE.decode(Reply(text), TOOLS)
+    assert (decision.answer, decision.thought, decision.unmarked) == (answer, thought, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("print(now())", "print(now())"),
+        ("I look first.\n\nimport math\nx = math.pi\nx", "import math\nx = math.pi\nx"),
+        ('{"thought": "t", "code": "x = 1"}', "x = 1"),
+        ('```json\n{"thought": "t", "code": "x = 1"}\n```', "x = 1"),
+        ("x = 1 and this is no program", None),
+        ("Paris", None),
+        ("from what I see, yes", None),
+    ],
+)
+def test_code_without_a_fence(text: str, code: str | None):
+    assert code_of(text) == code
+
+
+@pytest.mark.parametrize("text", ["```python\n```", "Look:\n```python\n\n```", '{"thought": "t", "code": ""}'])
+def test_code_that_is_empty_is_a_problem(text: str):
+    assert "is empty" in CODE.decode(Reply(text), TOOLS).problem
 
 
 def test_code_that_was_cut_off_does_not_run_and_nothing_at_all_is_a_problem():
@@ -62,7 +97,7 @@ def test_code_that_was_cut_off_does_not_run_and_nothing_at_all_is_a_problem():
 def test_the_text_before_the_code_is_the_thought():
     assert CODE.decode(Reply("Look first.\n```python\nx = 1\n```"), TOOLS).thought == "Look first."
     assert CODE.decode(Reply("```python\nx = 1\n```", reasoning="deep"), TOOLS).thought == "deep"
-    assert find_code("no code", set()) == ("", "", True)
+    assert find_code("no code", set()) == ("", None, True)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +124,7 @@ def test_the_prompt_lists_functions_and_shows_one_call():
 def test_a_decision_is_written_as_code():
     calls = (ToolCall("1", "python", {"code": "x = 1"}), ToolCall("2", "a-b", {"q": "it's"}))
     assert CODE.write(Decision("Look.", calls)) == 'Look.\n```python\nx = 1\nprint(a_b(q="it\'s"))\n```'
-    assert CODE.write(Decision("hm", answer="Paris")) == "Paris"
+    assert CODE.write(Decision("hm", answer="Paris")) == "hm\n<__final_answer__>Paris</__final_answer__>"
     assert CODE.write(Decision("hm")) == "hm"
 
 

@@ -66,7 +66,7 @@ def written(dialect: str) -> tuple[Any, Any]:
             '{"thought": "", "action": "page", "args": {"url": "x"}}',
             '{"thought": "", "action": "final_answer", "final_answer": "the end", "task_successful": true}',
         ),
-        "code": ("```python\nprint(page('x'))\n```", "the end"),
+        "code": ("```python\nprint(page('x'))\n```", "Final answer: the end"),
     }
     return made[dialect]
 

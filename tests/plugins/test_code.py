@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from kit import NO_ADVICE, add, fail, go
-from treadle import Agent, Artifact, Budget, ScriptedModel, ToolResponse, tool
+from treadle import Agent, Artifact, Budget, Plugin, ScriptedModel, ToolResponse, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.code import CodeMode
 from treadle._plugins.guards.approval import Approval
 from treadle._types.errors import ConfigError
 from treadle._types.events import Paused, Record, ThinkDone, ToolDone, ToolStarted
+from treadle._types.messages import UserMessage
 
 pytest.importorskip("pydantic_monty")
 TEXT = {"tool_call": False}
+DONE = "<__final_answer__>done</__final_answer__>"
 
 
 @tool(effect="pure")
@@ -86,7 +88,7 @@ def test_calls_that_are_gathered_run_side_by_side():
 
 def test_wrong_arguments_are_errors_of_the_function():
     calls = ["add(1, 2, 3)", "add(1, a=2)", "add(float('nan'), 1)", "search(query={1: 2})"]
-    result = go(agent(*map(code, calls), "done").run("q"))
+    result = go(agent(*map(code, calls), DONE).run("q"))
     observations = [step.observation for step in result.steps]
     assert "add() takes 2 arguments (a, b), not 3" in observations[0]
     assert "add() got a twice" in observations[1]
@@ -114,7 +116,7 @@ def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
     async def main() -> None:
         run = agent(script, tools=[table, pair, quoted]).start("q")
         result = await run
-        assert result.answer.splitlines()[0] == '["made",3,"\\"7\\""]'
+        assert result.answer == '["made",3,"\\"7\\""]'
         (python,) = [r.event for r in run.records if isinstance(r.event, ToolDone) and r.event.name == "python"]
         assert [artifact.name for artifact in python.artifacts] == ["t.csv"]
 
@@ -123,17 +125,91 @@ def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
 
 def test_the_tool_stays_when_it_is_offered_already():
     first = code("x = 1\nx")
-    result = go(Agent(ScriptedModel([first, "done"], abilities=TEXT), [add], preset="code", plugins=NO_ADVICE).run("q"))
+    result = go(Agent(ScriptedModel([first, DONE], abilities=TEXT), [add], preset="code", plugins=NO_ADVICE).run("q"))
     assert (result.answer, result.steps[0].observation) == ("done", "1")
 
 
-def test_a_reply_without_code_is_the_answer():
-    result = go(agent("Paris").run("Capital of France?"))
-    assert (result.answer, result.iterations) == ("Paris", 1)
+def test_prose_is_an_answer_only_where_it_is_marked_as_one():
+    result = go(agent("<__final_answer__>Paris</__final_answer__>").run("Capital of France?"))
+    assert (result.answer, result.iterations, result.success) == ("Paris", 1, True)
+    result = go(agent("I will read the file and sum it.", "```python\n```", code("final_answer(3)")).run("q"))
+    assert (result.answer, result.stop_reason, result.success) == ("3", "final_tool", True)
+    model = ScriptedModel(["I will look it up."], repeat_last=True, abilities=TEXT)
+    result = go(Agent(model, [add], preset="code", plugins=NO_ADVICE).run("q"))
+    assert (result.answer, result.success, len(model.requests)) == ("I will look it up.", False, 3)
+    assert "neither an action nor a marked answer" in str(model.requests[1].messages[-1])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "print(add(1, 2))",
+        "Let me add.\nx = add(1, 2)\nprint(x)",
+        '{"thought": "I add.", "code": "print(add(1, 2))"}',
+        '```json\n{"thought": "I add.", "code": "```python\\nprint(add(1, 2))\\n```"}\n```',
+    ],
+)
+def test_code_without_a_fence_and_in_an_object_runs(reply: str):
+    result = go(agent(reply, DONE).run("q"))
+    assert [step.observation for step in result.steps] == ["3"]
+
+
+PAID: list[int] = []
+
+
+@tool
+async def pay(amount: int) -> str:
+    """Pay."""
+    PAID.append(amount)
+    return "paid"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "final_answer('a')\npay(1)",
+        "try:\n    final_answer('a')\nexcept Exception:\n    pay(2)\npay(3)",
+        "try:\n    final_answer('a')\nexcept BaseException:\n    pay(4)",
+        "def done():\n    final_answer('a')\ndone()\nfinal_answer('b')",
+    ],
+)
+def test_nothing_runs_after_the_final_answer(program: str):
+    PAID.clear()
+    result = go(agent(code(program), tools=[pay]).run("q"))
+    assert (result.answer, result.stop_reason, PAID) == ("a", "final_tool", [])
+
+
+def test_a_final_answer_says_whether_the_task_was_done_and_has_a_value():
+    result = go(agent(code("final_answer('cannot', task_successful=False)")).run("q"))
+    assert (result.answer, result.success, result.task_successful) == ("cannot", False, False)
+    result = go(agent(code("final_answer()"), code("final_answer(None)"), code("final_answer(7)")).run("q"))
+    assert (result.answer, result.iterations, result.success) == ("7", 3, True)
+    assert "final_answer() needs the answer" in result.steps[0].observation
+
+
+@pytest.mark.parametrize(("kind", "program", "value"), [(int, "6 * 7", 42), (dict[str, int], "{'a': 1}", {"a": 1})])
+def test_a_final_answer_is_typed_without_another_request(kind: Any, program: str, value: Any):
+    result = go(agent(code(f"final_answer({program})"), output_type=kind).run("q"))
+    assert (result.output, result.success) == (value, True)
+
+
+def test_variables_stay_when_a_plug_in_sends_the_run_on_after_the_final_answer():
+    class Once(Plugin):
+        async def before_finish(self, run: Any, answer: str) -> Any:
+            return answer if answer == "second" else UserMessage("Go on.")
+
+    result = go(agent(code("x = 'second'\nfinal_answer('first')"), code("final_answer(x)"), plugins=[Once()]).run("q"))
+    assert result.answer == "second"
+
+
+def test_at_the_limit_the_work_is_salvaged():
+    result = go(agent(code("1"), code("2"), max_iterations=2).run("q"))
+    assert (result.stop_reason, result.success) == ("limit", False)
+    assert "Last result: 2" in result.answer
 
 
 def test_calls_in_code_are_checked_like_any_other():
-    result = go(agent(code("add('x', 1)"), code("add(1, 2, 3)"), code("add(1, c=2)"), code("nope()"), "done").run("q"))
+    result = go(agent(code("add('x', 1)"), code("add(1, 2, 3)"), code("add(1, c=2)"), code("nope()"), DONE).run("q"))
     observations = [step.observation for step in result.steps]
     assert "expected integer" in observations[0]
     assert "takes 2 arguments" in observations[1]
@@ -144,7 +220,7 @@ def test_calls_in_code_are_checked_like_any_other():
 
 def test_the_budget_counts_the_calls_inside():
     many = code("for n in range(10):\n    add(n, n)")
-    result = go(agent(many, "done", budget=Budget(tool_calls=4), on_budget="force_answer").run("q"))
+    result = go(agent(many, DONE, budget=Budget(tool_calls=4), on_budget="force_answer").run("q"))
     assert result.usage.tool_calls <= 4
     assert "Not run: the budget" in result.steps[0].observation
 
@@ -164,7 +240,7 @@ def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
         searches = 0
         result = None
         for person in ("ann", "bob"):
-            again = agent("all sent", tools=tools, plugins=[Approval()], journal=journal)
+            again = agent("Final answer: all sent", tools=tools, plugins=[Approval()], journal=journal)
             going = await again.load(run.id)
             going.approve(going.state.paused.calls[0].id, True)
             result = await again.launch(going)
@@ -189,7 +265,7 @@ def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
     replies = [
         code("hits = search('cats')['hits']\nsend_mail('ann')"),
         code("print(len(hits))\nsend_mail('bob')"),
-        "done",
+        DONE,
     ]
 
     async def main() -> None:
@@ -212,7 +288,7 @@ def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
         for name, (where, says, sent) in cases.items():
             SENT.clear()
             await journal.append(cut_at(records, name, where))
-            result = await agent("done", journal=journal).resume(name)
+            result = await agent(DONE, journal=journal).resume(name)
             assert result.answer == "done"
             assert says in result.steps[1].observation, name
             assert sent == SENT, name
@@ -254,13 +330,13 @@ def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
 
 
 def test_calls_from_code_are_counted():
-    result = go(agent(code("add(1, 2)\nadd(3, 4)\ntry:\n    fail()\nexcept Exception:\n    pass"), "done").run("q"))
+    result = go(agent(code("add(1, 2)\nadd(3, 4)\ntry:\n    fail()\nexcept Exception:\n    pass"), DONE).run("q"))
     assert (result.metadata["tool_calls_made"], result.metadata["failed_calls"]) == (4, 1)
     assert result.usage.tool_calls == 4
 
 
 def test_the_modules_that_code_may_import_are_a_setting():
-    result = go(agent(code("import math\nmath.sqrt(4)"), code("import json"), "done", imports=("math",)).run("q"))
+    result = go(agent(code("import math\nmath.sqrt(4)"), code("import json"), DONE, imports=("math",)).run("q"))
     assert result.steps[0].observation == "2.0"
     assert "importing 'json' is not allowed here. Allowed modules: math." in result.steps[1].observation
     with pytest.raises(ConfigError, match="the sandbox has no module 'numpy'"):
@@ -276,7 +352,7 @@ def test_planner_and_observer_belong_to_it():
                 return '{"is_progressing": true, "is_in_loop": false, "reasoning": "fine"}'
             case _:
                 turns.append(1)
-                return code(f"{len(turns)}") if len(turns) <= 3 else "done"
+                return code(f"{len(turns)}") if len(turns) <= 3 else DONE
 
     turns: list[int] = []
     model = ScriptedModel(reply, abilities=TEXT)
@@ -286,3 +362,4 @@ def test_planner_and_observer_belong_to_it():
     assert asked[:2] == ["planner", "loop"]
     assert asked.count("planner") == 6  # at the start, after each round, and twice for the answer
     assert asked.count("observer") == 2
+    assert [(step.text, step.done) for step in result.plan] == [("compute", False)]

@@ -81,7 +81,7 @@ def test_code_that_fights_its_sandbox():
     ]  # fmt: skip
     small = SandboxLimits(seconds=0.5, memory=64_000_000, output_chars=5_000)
     model = ScriptedModel(
-        [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "the end"],
+        [*(f"```python\n{code}\n```" for code in codes), "```python\n1 + 1\n```", "Final answer: the end"],
         abilities={"tool_call": False},
     )
     agent = Agent(model, [wipe], preset="code", plugins=[CodeMode(small), *NO_ADVICE], max_iterations=30)

@@ -48,7 +48,7 @@ from treadle._tools.toolkit import Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Message, SystemMessage
+from treadle._types.messages import Content, Message, SystemMessage
 
 if TYPE_CHECKING:
     import logging
@@ -222,7 +222,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         past = to_messages(history)
         origin = Origin(
             run_id=run_id or fresh_id(),
-            question=to_content(question),
+            question=self._with_files(to_content(question), settings),
             history=tuple(as_history(past)),
             conversation=conversation,
             user=user,
@@ -234,6 +234,14 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         journal = self._journal_under(parent)
         blueprint = self._blueprint(settings, past, client_tools, output_schema)
         return new_run(blueprint, origin, journal=journal, parent=parent, deps=given)
+
+    def _with_files(self, question: Content, settings: Settings) -> Content:
+        """The question with the files that go with it, as this agent reads them."""
+        if isinstance(question, str) and not settings.files:
+            return question
+        from treadle._plugins.run_files import with_files
+
+        return with_files(question, settings.files, in_folder=presets.takes_files(self))
 
     async def load(
         self,

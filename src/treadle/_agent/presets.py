@@ -59,7 +59,8 @@ def _research(settings: Settings) -> list[Any]:
 def _code(settings: Settings) -> list[Any]:
     from treadle._plugins.code import CodeMode
 
-    return [CodeMode(imports=settings.imports), *_planned(settings), *_guards(settings)]
+    code = CodeMode(imports=settings.imports, executor=settings.executor, packages=settings.packages)
+    return [code, *_planned(settings), *_guards(settings)]
 
 
 _TWO_PHASE = Settings(
@@ -123,7 +124,14 @@ _PLANNED = Settings(
     selection_threshold=None,
     stream_thoughts=True,
 )
-_CODE = Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
+_CODE = Settings(
+    dialect="code",
+    max_iterations=20,
+    on_limit="salvage",
+    error_detail="message",
+    repair=RepairPolicy(max_parse=2, counts_as_iteration=False, missing="strict"),
+    selection_threshold=None,
+)
 
 _RESEARCH = Settings(max_iterations=30, error_detail="message")
 
@@ -175,6 +183,12 @@ def takes_back(agent: Any) -> bool:
     return any(getattr(plugin, "takes_back", False) for plugin in plugins)
 
 
+def takes_files(agent: Any) -> bool:
+    """Return whether the files of a question lie in a folder for the agent's code, instead of going to the model."""
+    plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
+    return any(getattr(plugin, "takes_files", False) for plugin in plugins)
+
+
 def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -> list[Any]:
     """The preset's plug-ins, those the settings need, and those given, which replace plug-ins of the same name."""
     plugins = preset.plugins(settings)
@@ -192,8 +206,19 @@ def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -
     return [*bring_tools, *plugins, *(plugin for plugin in others if plugin not in bring_tools)]
 
 
-def memory_stores(preset: Preset, settings: Settings, given: Iterable[Any]) -> list[MemoryStore]:
-    """Where an agent with this preset and these plug-ins remembers something; empty when it does not."""
+LOCAL_USER = "local"
+"""Who asks where nobody says who it is, and there is only one who can: at a terminal, on a server without tokens."""
+
+
+def memory_stores(agent: Any) -> list[MemoryStore]:
+    """Where an agent, or one inside it, remembers something; empty when it does not."""
     from treadle._plugins.memory.plugin import Memory
 
-    return [plugin.store for plugin in plugins_for(preset, settings, given) if isinstance(plugin, Memory)]
+    plugins = plugins_for(agent.preset, agent.settings, agent.plugins)
+    stores = [plugin.store for plugin in plugins if isinstance(plugin, Memory)]
+    return [*stores, *(store for inner in getattr(agent, "inner_agents", ()) for store in memory_stores(inner))]
+
+
+def local_user(agent: Any) -> str:
+    """The user of a run that nobody is named for: memories have one, anything else needs none."""
+    return LOCAL_USER if memory_stores(agent) else ""

@@ -17,7 +17,7 @@ def load_agent(path: str | Path, *, model: str | Model | None = None, **options:
     """
     from treadle._config.document import AgentParams, read_document
     from treadle._config.graph import GraphAgent
-    from treadle._config.references import has_references
+    from treadle._config.scope import has_references
 
     graph = GraphAgent(read_document(path), Path(path).resolve().parent, model=model, where=str(path), **options)
     only = graph.only_agent

@@ -10,13 +10,16 @@ from typing import Any
 from msgspec import Struct
 
 from treadle._agent import presets
+from treadle._agent.agent import Agent
 from treadle._config.build import Builder
+from treadle._config.components import PARAMS, kind_of, next_of
 from treadle._config.document import AgentParams, Document, Path, Problem, ToolRef, convert, read_document
-from treadle._config.graph import kind_of, sorted_components
+from treadle._config.links import sorted_components
 from treadle._config.positions import line_of, lines_of
 from treadle._config.references import reference_problems
-from treadle._engine.settings import Settings
+from treadle._models.base import Model
 from treadle._models.catalog.registry import check_model_name
+from treadle._models.scripted import ScriptedModel
 from treadle._safety.data import read_text
 from treadle._types.errors import ConfigError, MissingExtraError, MissingKeyError
 
@@ -40,7 +43,7 @@ def check_file(path: str | FilePath) -> Checked:
         order = sorted_components(document, str(file))
     except ConfigError as error:
         return Checked([], [str(error)], [])
-    issues = list(_Checker(document, file.resolve().parent).problems(order))
+    issues = list(Checker(document, file.resolve().parent).problems(order))
     where = lines_of(read_text(file), file.suffix.lower())
     problems = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in issues if fatal]
     notes = [_located(file, problem, line_of(where, problem.path)) for problem, fatal in issues if not fatal]
@@ -68,14 +71,17 @@ Issues = Iterator[tuple[Problem, bool]]
 """Problems, each with True if the document is wrong; a missing key or package is a problem of this machine."""
 
 
-class _Checker:
-    def __init__(self, document: Document, base: FilePath) -> None:
+class Checker:
+    """Tries to build everything that a document describes, with a stand-in for models that are not to be reached."""
+
+    def __init__(self, document: Document, base: FilePath, model: str | Model | None = None) -> None:
         self.document = document
-        self.builder = Builder(document, base, where="")
+        self._any_model = model is not None
+        self.builder = Builder(document, base, model=ScriptedModel([]), where="")
 
     def problems(self, order: list[str]) -> Issues:
-        if not any(kind_of(component) == "agent" for component in self.document.components.values()):
-            yield Problem(("components",), "a document needs at least one component named Agent"), True
+        if not any(kind_of(one) in ("agent", "categorize") for one in self.document.components.values()):
+            yield Problem((), "a document needs at least one component named Agent"), True
         for name in order:
             component = self.document.components[name]
             path: Path = ("components", name, "obj", "params")
@@ -83,10 +89,26 @@ class _Checker:
             if kind == "agent":
                 yield from self._agent(name, component.obj.params, path)
             elif kind == "tool":
-                params = {key: value for key, value in component.obj.params.items() if key != "arguments"}
-                yield from self._tool(name, ToolRef(component.obj.component_name, params), path[:-1])
+                yield from self._attempt(path[:-1], lambda n=name: self.builder.component_tool(n))
+            else:
+                yield from self._special(name, kind, path)
         for problem in reference_problems(self.document, order):
             yield problem, True
+        for note in self.builder.notes:
+            yield Problem((), note), False
+
+    def _special(self, name: str, kind: str, path: Path) -> Issues:
+        params: dict[str, Any] = self.document.components[name].obj.params
+        try:
+            convert(params, PARAMS[kind], "")
+        except ConfigError as error:
+            yield Problem((*path, *_path_in(str(error))), _text(error)), True
+            return
+        for other in next_of(self.document.components[name]):
+            if other not in self.document.components:
+                yield Problem(path, f"leads to {other!r}, which does not exist"), True
+        if kind in self.builder.TOOL_KINDS:
+            yield from self._attempt(path, lambda: self.builder.component_tool(name))
 
     def _agent(self, name: str, raw: dict[str, Any], path: Path) -> Issues:
         try:
@@ -94,17 +116,26 @@ class _Checker:
         except ConfigError as error:
             yield Problem((*path, *_path_in(str(error))), _text(error)), True
             return
-        if params.llm_id:
+        if params.llm_id and not self._any_model:
             yield from self._attempt((*path, "llm_id"), lambda: check_model_name(params.llm_id))
-        else:
+        elif not self._any_model:
             yield Problem(path, "there is no llm_id: add one, for example gpt-4o@OpenAI"), True
         yield from self._attempt((*path, "preset"), lambda: presets.get(params.preset))
-        for setting, value in params.settings.items():
-            yield from self._attempt((*path, "settings", setting), lambda s=setting, v=value: _setting(s, v))
+        right = True
         for number, tool in enumerate(params.tools):
-            yield from self._tool(name, tool, (*path, "tools", number))
+            for issue in self._tool(name, tool, (*path, "tools", number)):
+                right = right and not issue[1]
+                yield issue
         for number, mcp in enumerate(params.mcp):
-            yield from self._attempt((*path, "mcp", number, "mcp_id"), lambda m=mcp: self.builder.mcp(name, m))
+            for issue in self._attempt((*path, "mcp", number, "mcp_id"), lambda m=mcp: self.builder.mcp(name, m)):
+                right = right and not issue[1]
+                yield issue
+        for setting, value in params.settings.items():
+            for issue in self._attempt((*path, "settings", setting), lambda s=setting, v=value: _agent_with(s, v)):
+                right = right and not issue[1]
+                yield issue
+        if right and params.preset in presets.names():
+            yield from self._attempt(path, lambda: self.builder.agent(name, raw))
 
     def _tool(self, name: str, ref: ToolRef, path: Path) -> Issues:
         if ref.component_name.lower() == "agent":
@@ -121,8 +152,17 @@ class _Checker:
             yield Problem(path, _text(error)), True
 
 
-def _setting(name: str, value: Any) -> None:
-    Settings().with_changes({name: value})
+def first_problem(
+    document: Document, base: FilePath, order: list[str], model: str | Model | None = None
+) -> Problem | None:
+    """Return the first thing that is wrong with a document: loading refuses what `treadle config check` reports.
+    `model` takes the place of the models that it names."""
+    issues = Checker(document, base, model).problems(order)
+    return next((problem for problem, fatal in issues if fatal), None)
+
+
+def _agent_with(setting: str, value: Any) -> None:
+    Agent(ScriptedModel([]), None, **{setting: value})
 
 
 def _text(error: Exception) -> str:

@@ -7,10 +7,10 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from treadle._safety.data import DataError, decode_json, decode_yaml, read_text
 from treadle._tools.mcp.auth.settings import McpAuth
@@ -31,7 +31,7 @@ class Problem(Struct, frozen=True):
     text: str
 
     def __str__(self) -> str:
-        return f"{shown(self.path)}: {self.text}"
+        return f"{shown(self.path)}: {self.text}" if self.path else self.text
 
 
 def shown(path: Path) -> str:
@@ -74,8 +74,8 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """The system prompt."""
     prompts: tuple[Prompt, ...] = (Prompt("user", "{{sys.query}}"),)
     """What the agent is asked. `{{sys.query}}` is the question, `{{Component:Id@content}}` a component's output."""
-    max_rounds: int | None = None
-    """The setting `max_iterations`."""
+    max_rounds: Annotated[int, Meta(ge=0)] | None = None
+    """The setting `max_iterations`, without the last one, in which the answer is written."""
     preset: str = "reflective"
     """An agent of a document analyses its task and reflects on results; the short form of a document has `default`."""
     settings: dict[str, Any] = {}
@@ -88,15 +88,22 @@ class AgentParams(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """What the agent does, for an agent that has it as a tool."""
     user_prompt: str = ""
     """The default request, when the agent is a tool of another agent."""
-    temperature: float | None = None
+    temperature: Annotated[float, Meta(ge=0)] | None = None
     """The setting of that name."""
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
     """The setting of that name."""
+    cite: bool = True
+    """Whether the answer names the passages it rests on."""
+    message_history_window_size: Annotated[int, Meta(ge=0)] | None = None
+    """How many messages of the conversation the agent sees, the question included; all of them when not set."""
+    output_schema: dict[str, Any] = {}
+    """A JSON Schema of the answer, whose fields are references: `{{Agent:Id@structured.field}}`."""
 
 
 class Obj(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     component_name: str
-    """The kind of component: `Begin`, `Agent`, `Message`, or a tool that is called without a model."""
+    """The kind of component: `Begin`, `Agent`, `Message`, one that leads the way (`Categorize`, `Switch`, `Iteration`,
+    `UserFillUp`, ...), or a tool that is called without a model."""
     params: dict[str, Any] = {}
     """For an `Agent` the fields of `AgentParams`, for a tool its arguments, for a `Message` its `content`."""
 
@@ -108,6 +115,8 @@ class Component(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """The components that come after it."""
     upstream: tuple[str, ...] = ()
     """The components that come before it; one of the two directions is enough."""
+    parent_id: str = ""
+    """The `Iteration` that it is a part of."""
 
 
 class McpServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -155,6 +164,8 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """MCP servers by the names that agents use for them."""
     knowledge_bases: dict[str, str] = {}
     """Knowledge base id to the path of its file."""
+    globals: dict[str, Any] = {}
+    """Variables of a run and their first values, by name: `{{env.tone}}` is that of `env.tone`."""
 
 
 def read_document(path: str | FilePath) -> Document:
@@ -258,7 +269,8 @@ def _check_links(document: Document, where: str) -> None:
     names = document.components
     for name, component in names.items():
         for side in ("downstream", "upstream"):
-            for other in cast(tuple[str, ...], getattr(component, side)):
+            others = cast(tuple[str, ...], getattr(component, side))
+            for other in (*others, *((component.parent_id,) if component.parent_id and side == "upstream" else ())):
                 if other not in names:
                     matches = difflib.get_close_matches(other, names, 1)
                     hint = f"; did you mean {matches[0]!r}?" if matches else f"; expected one of: {', '.join(names)}"

@@ -86,9 +86,8 @@ class ActionDialect(TextDialect, frozen=True):
             answer = marked.group(1).strip() if marked else None
             reading = msgspec.structs.replace(reading, before=before, thinking=thinking)
             return decide(reading, reply, tools, answer=answer, missing="")
-        if marked:
-            thought = _THOUGHT.sub("", rest[: marked.start()]).strip() or thinking or reply.reasoning
-            return Decision(thought, answer=marked.group(1).strip())
+        if marked and (answered := marked_answer(rest)):
+            return Decision(answered[0] or thinking or reply.reasoning, answer=answered[1])
         named_none = _LABEL.search(outside) is not None
         return _plain_answer(before, thinking or reply.reasoning, named_none=named_none)
 
@@ -104,11 +103,19 @@ def _marked(text: str) -> re.Match[str] | None:
     )
 
 
+def marked_answer(text: str) -> tuple[str, str] | None:
+    """The words before an answer that is marked as one, and the answer; None when nothing is marked."""
+    if marked := _marked(text):
+        return _THOUGHT.sub("", text[: marked.start()]).strip(), marked.group(1).strip()
+    if (final := _FINAL.search(text)) and (answer := text[final.end() :].strip()):
+        return text[: final.start()].strip(), answer
+    return None
+
+
 def _plain_answer(text: str, thought: str, *, named_none: bool) -> Decision:
     """A reply without an Action is an answer; a marked one if its Action says that there is none."""
-    final = _FINAL.search(text)
-    if final and (answer := text[final.end() :].strip()):
-        return Decision(text[: final.start()].strip() or thought, answer=answer)
+    if marked := marked_answer(text):
+        return Decision(marked[0] or thought, answer=marked[1])
     if text:
         return Decision(thought, answer=text, unmarked=not named_none)
     return Decision(thought, problem="it holds neither an Action with a tool nor an answer")

@@ -114,19 +114,20 @@ It runs in a sandbox; then you see what it printed, the value of its last line, 
 Variables stay for
 the next step. Besides plain Python you have these functions; call them like any other, without import:
 {{tools}}
-- final_answer(answer: any): gives the answer to the user and ends the work
+- final_answer(answer: any, task_successful: bool = True): gives the answer to the user and ends the work at once
 
-To finish, call final_answer(...), or write the whole answer for the user in plain words without any code block.
+To finish, call final_answer(...), or write the whole answer for the user in plain words between the markers:
+<__final_answer__>the answer</__final_answer__>
 
 Rules:
 {RULES}
 - A function returns its result: JSON as Python values, else text. A failed call raises an error that you may catch.
 - To run several calls at the same time: `import asyncio`, then `a, b = await asyncio.gather(f(1), f(2))`.
-- There are no files, no network, no classes that inherit, no generators. Modules: {{modules}}.
+- {{python}}
 
 Examples:
-"Hi there!" -> Hello! How can I help?
-"What is the capital of France?" -> Paris
+"Hi there!" -> <__final_answer__>Hello! How can I help?</__final_answer__>
+"What is the capital of France?" -> <__final_answer__>Paris</__final_answer__>
 {{call}}"""
 
 CODE_REFORMAT = """\
@@ -135,7 +136,8 @@ Write it again. To act, write one code block:
 ```python
 ...
 ```
-To answer, write the answer in plain words without any code block."""
+To answer, call final_answer(...) in it, or write:
+<__final_answer__>the answer</__final_answer__>"""
 
 JSON_REFORMAT = """\
 Your last reply could not be read: {problem}.

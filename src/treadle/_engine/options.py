@@ -47,6 +47,8 @@ class FlatSettings(TypedDict, total=False):
     one_tool_per_step: bool | Literal["text"]
     tool_timeout: float | None
     imports: tuple[str, ...] | list[str] | None
+    executor: Literal["monty", "python"]
+    packages: tuple[str, ...] | list[str]
     files: tuple[str, ...] | list[str]
     max_observation_chars: int
     error_detail: Literal["class", "message", "full"]

@@ -40,7 +40,7 @@ PROMPTS = {
     "dag_analyzer": "the judge of what the steps have found",
     "dag_mode": "the choice between a loop and a plan",
     **{f"dialect.{name}": "the whole format" for name in ("json", "action", "array", "schema", "direct", "brief")},
-    "dialect.code": "the whole format (`{tools}`, `{modules}`, `{call}`)",
+    "dialect.code": "the whole format (`{tools}`, `{python}`, `{call}`)",
     "dialect.native": "an addition to the system prompt",
     **{
         f"dialect.{name}.reformat": "the request to write an unreadable reply again (`{problem}`)"

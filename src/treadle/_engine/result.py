@@ -12,7 +12,7 @@ from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types import errors
 from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
-from treadle._types.events import Artifact, RunFinished, StopReason
+from treadle._types.events import Artifact, PlanStep, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
@@ -84,6 +84,8 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
     """Calls that wait for a person's decision, or for a result from whoever called."""
     sources: tuple[str, ...] = ()
     """What was read from outside (results of `untrusted` tools), first source first."""
+    plan: tuple[PlanStep, ...] = ()
+    """The steps of the plan as it stood at the end, each with `done`; empty where nobody planned."""
     earlier: int = 0
     """How many of `messages` were there before: the system prompt and the history."""
 
@@ -285,5 +287,6 @@ def result_of(
         unread=finished.unread + unread if finished else unread,
         pending=pending_calls(state),
         sources=tuple(state.provenance.sources),
+        plan=tuple(state.plan),
         earlier=earlier,
     )

@@ -41,9 +41,9 @@ class RepairPolicy(Struct, frozen=True, kw_only=True):
     """Repair in a call of its own at low temperature, instead of in the next step of the loop."""
     counts_as_iteration: bool = True
     """Whether a repair uses up one of `max_iterations`."""
-    missing: bool = False
+    missing: bool | Literal["strict"] = False
     """Also ask again for an action when a reply is plain prose, neither an action nor a marked answer; when the repairs
-    are used up, the prose is the answer."""
+    are used up, the prose is the answer, with `strict` an unsuccessful one."""
     exhausted: Literal["answer", "observation"] = "answer"
     """What an unreadable action becomes when the repairs are used up: the (unsuccessful) answer, or an observation with
     which the loop goes on."""
@@ -154,6 +154,11 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
+    executor: Literal["monty", "python"] = NOT_SET
+    """What runs the code (preset `code`): `monty`, an interpreter that starts in a millisecond and has few modules, or
+    `python`, a real Python in bubblewrap with the `packages` named."""
+    packages: Sequence[str] = NOT_SET
+    """Packages for `executor="python"`; an environment with them is made once and used again."""
     files: Sequence[str] = NOT_SET
     """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
     artifacts of the result."""
@@ -219,6 +224,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
     imports: tuple[str, ...] | None = None
+    executor: Literal["monty", "python"] = "monty"
+    packages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     # ContextSettings
     max_history_messages: Count | None = None

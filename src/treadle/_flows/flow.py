@@ -19,6 +19,7 @@ from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._types.errors import JournalError, TreadleError
+from treadle._types.events import Record
 from treadle._types.messages import Message
 from treadle._types.state import RunState
 from treadle._types.usage import Work
@@ -72,12 +73,15 @@ async def run_child(
     *,
     history: Sequence[Message] | None = None,
     stopped: Callable[[ChildOutcome], Awaitable[None]] | None = None,
+    watch: Callable[[Record], None] | None = None,
 ) -> ChildOutcome:
     """The outcome of a step that is a run inside a flow. It knows the conversation and the user of the flow, unless
     another `history` is given. One that waits for a person makes the flow wait: `Pause`. When the flow is stopped
-    meanwhile, `stopped` is told what the step had done."""
+    meanwhile, `stopped` is told what the step had done. `watch` sees its records as they happen."""
     past = history_of_flow(parent) if history is None else history
     child = await child_of(agent, parent.context, child_id, question, history=past, user=parent.origin.user)
+    if watch is not None:
+        child.subscribe(watch, restored=False)
     timed_out = False
     try:
         async with asyncio.timeout(timeout):

@@ -58,6 +58,8 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """Calls inside this one that wait for a person: the run pauses, and the call is made again when it is resumed."""
     why: Mapping[str, str] = {}
     """Why each of them waits, by its id."""
+    task_successful: bool | None = None
+    """With `final_answer`: what is said about having done the task; False makes the run unsuccessful."""
 
 
 class ToolContext(Protocol[DepsT_co]):
@@ -213,6 +215,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """Calls inside this one that wait for a person."""
     why: Mapping[str, str] = {}
     """Why each of them waits, by its id."""
+    task_successful: bool | None = None
+    """Of a final result: what is said about having done the task."""
     exception: BaseException | None = None
     """What the tool raised: for the developer (log, `result.steps`), never for the model, and never stored."""
 

@@ -259,6 +259,8 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
     response = stream.response or (value if isinstance(value, ToolResponse) else ToolResponse(value))
     observation = stream.text() or NO_OUTPUT if stream.used else response.observation
     content, full, artifacts = render(observation, tuple(response.artifacts or ()), limits.max_chars)
+    if response.final_answer and artifacts:  # what the model is told of them is no part of the answer
+        content, full, _ = render(observation, (), limits.max_chars)
     return ToolOutcome(
         content,
         error="exception" if response.error else "",
@@ -271,6 +273,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         waiting=response.waiting,
         source=response.source,
         why=response.why,
+        task_successful=response.task_successful,
     )
 
 

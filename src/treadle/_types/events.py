@@ -185,6 +185,8 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
     executed: bool = True
     source: str = ""
     """Where the content comes from, if from outside ("example.org"): from here on the run is tainted."""
+    task_successful: bool | None = None
+    """Of a final result: what is said about having done the task."""
 
 
 class Injected(EventBase, frozen=True, tag="injected"):

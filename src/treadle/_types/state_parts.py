@@ -129,7 +129,7 @@ class AnswerState:
         self.partial = ""
 
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
-        self.candidate = None  # whatever is added after a proposed answer makes the model go on
+        self.candidate, self.final_call = None, None  # whatever is added after a proposed answer makes the model go on
 
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.candidate, self.after_calls, self.final_call, self.done = None, None, None, None
@@ -364,6 +364,8 @@ class Calls:
         call.done, call.seq = event, record.seq
         if event.final and self._answer.final_call is None:
             self._answer.final_call = event
+            if event.task_successful is not None:
+                self._answer.task_successful = event.task_successful
         self.round_failed = self.round_failed or bool(event.error)
         if all(other.done is not None for other in self.open.values()):
             self._close()

@@ -152,3 +152,14 @@ def test_other_files_stay_what_they_are(tmp_path: Path):
     assert isinstance(picture, ImagePart)
     assert picture.url == "https://example.org/a.png"
     assert with_parts("q", [pdf, TextPart("[a]\n1")]) == (TextPart("q\n\n[a]\n1"), pdf)
+
+
+def test_code_finds_the_files_that_go_with_the_question(inside: Inside, home: Path):
+    pytest.importorskip("pydantic_monty")
+    (home / "data.csv").write_text("x,y\n1,2\n")
+    reads = "```python\nfinal_answer(open('/work/data.csv').read())\n```"
+    model = script(
+        home, '{"steps": [{"text": "read", "done": true}]}', reads, '{"steps": [{"text": "r", "done": true}]}'
+    )
+    done = inside("run", "What is in it?", "-m", model, "-p", "code", "--attach", "data.csv")
+    assert (done.code, done.out.strip()) == (0, "x,y\n1,2")

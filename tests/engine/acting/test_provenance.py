@@ -289,7 +289,7 @@ def test_code_is_held_to_it_call_by_call(world: World):
     pytest.importorskip("pydantic_monty")
     code = "```python\npage = fetch('https://example.org')\npay('{}', 500)\n```"
     for who, ends in (("bob@example.org", "answer"), ("eve@evil.org", "paused")):
-        model = ScriptedModel([code.format(who), "final"], abilities={"tool_call": False})
+        model = ScriptedModel([code.format(who), "Final answer: final"], abilities={"tool_call": False})
         agent = Agent(model, world.tools, preset="code", provenance="ask", plugins=NO_ADVICE)
         result = go(agent.run(QUESTION))
         assert [p.why for p in result.pending] == ([WHY] if ends == "paused" else [])

@@ -16,7 +16,7 @@ import pytest
 
 from kit import go
 from node_programs import node_and_npm
-from treadle._tools.sandbox import bwrap
+from treadle._tools.sandbox import bwrap, command
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox
 from treadle._tools.sandbox.tree import TreeUse
@@ -346,9 +346,10 @@ def test_without_isolation_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path:
         monkeypatch.setattr(bwrap, "_isolation_problem", None)
         if why == "no bwrap":
             monkeypatch.setenv("PATH", str(tmp_path))
-        else:  # it runs the program as it is: the probe finds the way out
+        else:  # it runs the program as it is, where it is: the probe finds the way out
             fake = tmp_path / "bwrap"
             fake.write_text('#!/bin/sh\nwhile [ "$1" != prlimit ]; do shift; done\nexec "$@"\n')
+            monkeypatch.setattr(command, "place_of", str)
             fake.chmod(0o755)
         found = "is not installed" if why == "no bwrap" else "does not isolate the "
         with pytest.raises(ToolError, match=f"cannot be isolated .*{found}"):

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from treadle._agent.agent import Agent
+from treadle._agent.presets import local_user, takes_files
 from treadle._cli.chat.ahead import Ahead
 from treadle._cli.chat.completion import completions
 from treadle._cli.chat.earlier import UNDONE, Earlier
@@ -78,13 +79,17 @@ class Chat:
         while question:
             waiting = await self._drive(
                 self.agent.prepare(
-                    question, history=self.history, conversation=self.conversation, follows=self.last_run
+                    question,
+                    history=self.history,
+                    conversation=self.conversation,
+                    follows=self.last_run,
+                    user=local_user(self.agent),
                 )
             )
             question = "\n".join(waiting)
 
     def _with_files(self, text: str) -> Content:
-        mentions = mentions_in(text)
+        mentions = mentions_in(text, as_files=takes_files(self.agent))
         for name in mentions.missing:
             print(f"(there is no file {clean(name)} here: it is sent as it is written)", file=sys.stderr)
         attached, self.attached = self.attached, []

@@ -25,7 +25,7 @@ class Mentions(Struct, frozen=True):
     """Names that look like files but do not exist here: they stay text."""
 
 
-def mentions_in(text: str) -> Mentions:
+def mentions_in(text: str, *, as_files: bool = False) -> Mentions:
     """Read the files that a message names, each once. The names stay in the message."""
     parts: dict[str, Part] = {}
     missing: list[str] = []
@@ -36,7 +36,7 @@ def mentions_in(text: str) -> Mentions:
             if quoted or (re.search(r"[/\\]|\.\w", name) and not _OF_A_SERVER.match(name)):
                 missing.append(name)
         elif path not in parts:
-            parts[path] = part_of_file(path)
+            parts[path] = part_of_file(path, as_files=as_files)
     return Mentions(tuple(parts.values()), tuple(missing))
 
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import msgspec
 
-from treadle._agent.presets import memory_stores
+from treadle._agent.presets import memory_stores, takes_files
 from treadle._cli.chat.completion import USAGES
 from treadle._cli.chat.conversation import Chat
 from treadle._cli.chat.saving import save
@@ -86,7 +86,7 @@ async def _file(chat: Chat, rest: str) -> None:
     if rest == "off":
         chat.attached.clear()
     elif rest:
-        chat.attached.append((rest, part_of_file(rest)))
+        chat.attached.append((rest, part_of_file(rest, as_files=takes_files(chat.agent))))
     names = ", ".join(clean(name) for name, _ in chat.attached)
     print(f"with the next question: {names}" if names else "no file goes with the next question; /file PATH adds one")
 
@@ -151,7 +151,7 @@ async def _status(chat: Chat, rest: str) -> None:
 async def _memory(chat: Chat, rest: str) -> None:
     """Show the memory of this chat's agent; where it has none, the store that agents with the plug-in Memory share."""
     agent = chat.agent
-    stores = memory_stores(agent.preset, agent.settings, agent.plugins)
+    stores = memory_stores(agent)
     act(chat_arguments(rest), stores[0] if stores else MemoryStore())
 
 

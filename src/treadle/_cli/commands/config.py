@@ -1,4 +1,4 @@
-"""`treadle config`: check a document that describes agents, or print the schema of such documents."""
+"""`treadle config`: check a document that describes agents, import one, or print the schema of such documents."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def register(commands: Any) -> None:
     check = parts.add_parser("check", help="check a document and list what it describes")
     check.add_argument("file", help="the document")
     parts.add_parser("schema", help="print the JSON Schema of documents")
+    reads = parts.add_parser("import", help="read an exported workflow of another system into a document")
+    reads.add_argument("file", help="the exported workflow, JSON")
+    reads.add_argument("-o", "--output", metavar="FILE", help="the document to write (NAME.agent.json)")
+    reads.add_argument("-m", "--model", default="", help="the model of every agent in it")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
 
         print(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
         return exit_codes.OK
+    if args.part == "import":
+        return _import(args)
     from treadle._config.checking import check_file
 
     checked = check_file(args.file)
@@ -35,3 +41,36 @@ def run(args: argparse.Namespace) -> int:
     for problem in checked.problems:
         print(f"treadle: {problem}", file=sys.stderr)
     return exit_codes.USAGE if checked.problems else exit_codes.OK
+
+
+def _import(args: argparse.Namespace) -> int:
+    """Write the document, the empty bases it names, and the report."""
+    import sqlite3
+    from contextlib import closing
+    from pathlib import Path
+
+    import msgspec
+
+    from treadle._config.checking import check_file
+    from treadle._config.importing import import_workflow
+    from treadle._safety.data import decode_json, read_text
+    from treadle._tools.builtin.knowledge.base import KnowledgeBase
+    from treadle._types.errors import ConfigError
+
+    source = Path(args.file)
+    target = Path(args.output or f"{source.stem}.agent.json")
+    if target.exists():
+        raise ConfigError(f"{target} exists already: choose another file with --output")
+    imported = import_workflow(decode_json(read_text(source)), name=source.stem, model=args.model, where=str(source))
+    target.write_bytes(msgspec.json.format(msgspec.json.encode(imported.document), indent=2))
+    for path in imported.bases:
+        KnowledgeBase(target.parent / path).documents()
+    for path in imported.databases:
+        with closing(sqlite3.connect(target.parent / path)):
+            pass
+    print(imported.report())
+    print(f"written: {target}")
+    problems = [line for line in check_file(target).problems if "llm_id" not in line]
+    for problem in problems:
+        print(f"treadle: {problem}", file=sys.stderr)
+    return exit_codes.USAGE if problems else exit_codes.OK

@@ -41,6 +41,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from treadle._agent.presets import takes_files
     from treadle._cli.driving.conductor import Conductor
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup.attachments import question_of
@@ -49,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
 
     settle(args)
     attached = _sort_files(args)
-    question = question_of(args.question, attached, quiet=args.quiet)
     journal = journal_from(args)
     launch, choice = launch_from(args)
     conductor = Conductor()
     streaming = sys.stdout.isatty() or args.json
     agent = build_agent(launch, journal=journal, approval=conductor.approval(), yes=args.yes, streaming=streaming)
+    question = question_of(args.question, attached, quiet=args.quiet, as_files=takes_files(agent))
     print_choice(choice, launch, quiet=args.quiet)
     return run_async(_answer(args, question, agent, conductor))
 
@@ -91,11 +92,12 @@ def _check_describes_agent(name: str) -> None:
 
 
 async def _answer(args: argparse.Namespace, question: Content, agent: Agent, conductor: Conductor) -> int:
+    from treadle._agent.presets import local_user
     from treadle._cli.display.factory import open_display
     from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 
     journal = agent.journal
-    run = agent.prepare(question)
+    run = agent.prepare(question, user=local_user(agent))
     await load_model(agent, quiet=args.quiet)
     try:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))

@@ -17,9 +17,12 @@ MAX_TEXT_BYTES = 2_000_000
 PIPE = "standard input"
 
 
-def question_of(question: str | None, files: Iterable[str] = (), *, quiet: bool = False) -> Content:
-    """Join the question with what goes with it. `-`, or no question at all, means that the pipe has the question."""
-    parts = [part_of_file(name) for name in files]
+def question_of(
+    question: str | None, files: Iterable[str] = (), *, quiet: bool = False, as_files: bool = False
+) -> Content:
+    """Join the question with what goes with it. `-`, or no question at all, means that the pipe has the question.
+    `as_files`: for an agent whose code reads files."""
+    parts = [part_of_file(name, as_files=as_files) for name in files]
     if question in (None, "-"):
         if question is None and not piped():
             raise ConfigError('there is no question: treadle run "question", or pipe it in')
@@ -52,12 +55,12 @@ def _read_pipe(quiet: bool) -> bytes:
         return sys.stdin.buffer.read(MAX_BYTES + 1)
 
 
-def part_of_file(name: str) -> Part:
-    """Read a file, or an address (`https://...`), which the provider fetches."""
+def part_of_file(name: str, *, as_files: bool = False) -> Part:
+    """Read a file, or an address (`https://...`), which the provider fetches; a text as text, unless `as_files`."""
     if Path(name).expanduser().is_dir():
         fix = f"name a file in it, or let the model read there with -t files,folder={name}"
         raise ConfigError(f"{name} is a folder: {fix}")
-    return _readable(attach(name))
+    return attach(name) if as_files else _readable(attach(name))
 
 
 def part_of(data: bytes, name: str) -> Part:

@@ -332,6 +332,7 @@ def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> Tool
     return ToolDone(
         call_id, name, iteration, outcome.content, outcome.error, outcome.elapsed, outcome.full, outcome.artifacts,
         outcome.final, bool(outcome.extras), outcome.usage, outcome.executed, outcome.source,
+        outcome.task_successful,
     )  # fmt: skip
 
 

@@ -174,8 +174,8 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         if not complete and (decision.answer or "").strip() in ("", "null"):
             return Decision(thought=decision.thought or UNREADABLE, problem=EMPTY)
         repair = run.settings.repair
-        may_repair = decision.unmarked and repair.missing and run.state.turn.parse_failures < repair.max_parse
-        if may_repair and run.state.tools and not run.state.constraints.answer_only:
+        more = repair.missing == "strict" or run.state.turn.parse_failures < repair.max_parse
+        if decision.unmarked and repair.missing and more and run.state.tools and not run.state.constraints.answer_only:
             return Decision(thought=decision.answer or "", problem=NO_ACTION)
         return decision
     used = run.calls.used_ids

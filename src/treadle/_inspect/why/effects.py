@@ -98,7 +98,10 @@ class ExperimentGate(Plugin):
             self._replayed[key] = earlier + 1
             self.reused += 1
             done = recorded[min(earlier, len(recorded) - 1)]
-            return ToolOutcome(done.content, done.error, final=done.final, source=done.source, executed=False)
+            return ToolOutcome(
+                done.content, done.error, final=done.final, source=done.source, executed=False,
+                task_successful=done.task_successful,
+            )  # fmt: skip
         tool = run.toolkit.get(call.name) or self._of_plugins.get(call.name)
         if tool is not None and may_run_again(tool):
             self.ran.append(call.name)

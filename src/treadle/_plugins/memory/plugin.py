@@ -75,7 +75,10 @@ class Memory(Plugin):
             candidates = list({memo.id: memo for memo in (*memos, *latest)}.values())[:_CANDIDATES]
             memos = await self._ranked(run, question, candidates, memos) if candidates else []
         if memos := memos[: self.top]:
-            recalled = "\n".join(f"- {memo.summary} (for the question: {memo.question[:200]})" for memo in memos)
+            recalled = "\n".join(
+                f"- {memo.summary} (The user asked: {memo.question[:200]} The agent answered: {memo.answer[:300]})"
+                for memo in memos
+            )
             message = UserMessage(
                 f"From earlier work for this user, which may or may not help:\n{recalled}", kind="note"
             )

@@ -14,7 +14,7 @@ from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread, heard, spoken_before, spoken_since
 from treadle._safety.bounds import Count, bounded
 from treadle._types.events import Event, MessageAdded, PlanChanged, PlanStep
-from treadle._types.messages import UserMessage
+from treadle._types.messages import AssistantMessage, UserMessage, text_of
 
 PLAN = (
     "You keep the plan for an agent that works with tools. "
@@ -102,7 +102,7 @@ class Planner(Plugin):
 
     def _thread(self, run: RunContext) -> Thread:
         tools = "\n".join(catalogue_line(tool) for tool in run.state.tools)
-        opening = f"{spoken_before(run)}Task:\n{standalone_question(run.state)}\n\nTools:\n{tools}"
+        opening = f"{spoken_before(run)}Task:\n{standalone_question(run.state)}\n\n{_notes(run)}Tools:\n{tools}"
         if run.state.plan:
             opening += f"\n\n{plan_text(run.state.plan)}"
         return Thread(run, self.name, run.prompts.get("plan_generation", PLAN), opening)
@@ -115,6 +115,17 @@ class Planner(Plugin):
             else ""
         )
         return f"Thought: {state.turn.thought[: self.observation_chars]}\n{work}"
+
+
+def _notes(run: RunContext) -> str:
+    """What the run was told before it began to work, by others than the one who plans (the files it has)."""
+    notes: list[str] = []
+    for entry in run.state.conversation.window:
+        if isinstance(entry.message, AssistantMessage) or entry.component == Planner.name:
+            break
+        if isinstance(entry.message, UserMessage) and entry.message.kind == "note":
+            notes.append(text_of(entry.message.content))
+    return "".join(f"{note}\n\n" for note in notes)
 
 
 def plan_text(steps: tuple[PlanStep, ...]) -> str:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from treadle._agent.agent import Agent
+from treadle._agent.presets import memory_stores
 from treadle._flows.tool_trial import TRIAL, question_of
 from treadle._plugins.mcp import McpTools
 from treadle._safety.logs import process_redactor
 from treadle._server.api import bodies as b
-from treadle._server.api.memory import memory_stores
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import not_found
 from treadle._server.live.variants import Variants

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from treadle._agent import presets
-from treadle._agent.agent import Agent
 from treadle._plugins.memory.store import MAX_SUMMARY, Memo, MemoryStore
 from treadle._safety.logs import get_logger
 from treadle._server.api.operations import Call, Routes, answer
@@ -136,7 +135,7 @@ def _stores(hub: Hub) -> dict[str, tuple[MemoryStore, list[str]]]:
     """Map each store by the name of the first agent that uses it, with the names of all that do."""
     by_path: dict[str, tuple[str, MemoryStore, list[str]]] = {}
     for name, agent in hub.agents.items():
-        for store in memory_stores(agent):
+        for store in presets.memory_stores(agent):
             place = str(store.path.absolute())
             _, _, agents = by_path.setdefault(place, (name, store, []))
             if name not in agents:
@@ -146,10 +145,6 @@ def _stores(hub: Hub) -> dict[str, tuple[MemoryStore, list[str]]]:
         number = sum(name == first or name.startswith(f"{first}~") for name in named)
         named[f"{first}~{number + 1}" if number else first] = (store, agents)
     return named
-
-
-def memory_stores(agent: Agent) -> list[MemoryStore]:
-    return presets.memory_stores(agent.preset, agent.settings, agent.plugins)
 
 
 def _store(call: Call) -> MemoryStore:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from treadle._agent.agent import Agent
+from treadle._agent.presets import local_user
 from treadle._agent.waiting import decided, leave_decisions, leave_results
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.inbox import message_payload
@@ -109,6 +110,7 @@ class Hub:
     async def start(self, agent: Agent, question: Content, *, key: str, **options: Any) -> Run:
         """Start a run; `options` are those of `Agent.prepare`. It is in the journal when this returns. `RunBusyError`
         if there is one with this id."""
+        options["user"] = options.get("user") or local_user(agent)
         run = agent.prepare(question, **options)
         if run.id in self.runs:
             raise RunBusyError(f"run {run.id} has been started already")

@@ -18,7 +18,7 @@ _DESCRIPTIONS = {
     "monty": "Python runs in a small interpreter: no files, no network, no classes that inherit, few modules.",
     "bwrap": (
         "Python is whole CPython with the packages of this installation, without a network; "
-        "/work is the only folder to write to."
+        "the current folder is the only one to write to."
     ),
 }
 _MAX_CHARS = 100_000

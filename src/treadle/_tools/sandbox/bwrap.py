@@ -21,7 +21,7 @@ import msgspec
 
 from treadle._python_process import SAFE_FOLDER
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
-from treadle._tools.sandbox.command import SCRATCH_FOLDERS, Language, Script, sandbox_command
+from treadle._tools.sandbox.command import SCRATCH_FOLDERS, WORK, Language, Script, sandbox_command
 from treadle._tools.sandbox.interpreters import node_interpreter, python_interpreter, shell_interpreter
 from treadle._tools.sandbox.seccomp import system_call_filter
 from treadle._tools.sandbox.tree import measure
@@ -97,7 +97,7 @@ class BwrapSandbox:
 
     async def _run(self, text: str, language: str, script: Script | None = None) -> CodeResult:
         compiled = system_call_filter()
-        with _memory_file(text.encode("utf-8", "replace")) as program, _memory_file(compiled) as filter_fd:
+        with memory_file(text.encode("utf-8", "replace")) as program, memory_file(compiled) as filter_fd:
             # In a thread: programs are started that say what they can do and where their files are, once for each.
             command = await asyncio.to_thread(self._command, language, filter_fd if compiled else None, script)
             process = await asyncio.create_subprocess_exec(
@@ -137,8 +137,8 @@ class BwrapSandbox:
             _read(process.stdout, limit, lambda: stop(too_much)), _read(process.stderr, limit, lambda: stop(too_much))
         )
         ended = threading.Event()
-        scratch = SCRATCH_FOLDERS if self._folder else (*SCRATCH_FOLDERS, "/work")
-        overuse = _watch(process.pid, self.limits, scratch, ended)
+        scratch = SCRATCH_FOLDERS if self._folder else (*SCRATCH_FOLDERS, WORK)
+        overuse = watch_use(process.pid, self.limits, scratch, ended)
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await asyncio.shield(reading)
@@ -159,7 +159,7 @@ class BwrapSandbox:
         return CodeResult(out + err)
 
 
-def _watch(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: threading.Event) -> list[str]:
+def watch_use(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: threading.Event) -> list[str]:
     """Kills the code when all its processes together use too much: the kernel's limits hold for each alone.
 
     The list then says why. In a thread of its own: an event loop may be busy with something else.
@@ -192,7 +192,7 @@ def _watch(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: thr
 
 
 @contextmanager
-def _memory_file(content: bytes) -> Generator[int]:
+def memory_file(content: bytes) -> Generator[int]:
     """A descriptor of a file that has no name, can be read and never changed."""
     import fcntl  # not on every system that this module is imported on
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 Function = Callable[[tuple[Any, ...], dict[str, Any]], Awaitable[Any]]
 """A function that the code may call; takes positional and named arguments. The code can catch its `ToolError`."""
 
+
+class EndProgram(Exception):
+    """Raised by a function of the code: the program ends there, successfully. Its variables stay."""
+
+
 _MAX_TRACE = 2_000
 _SLEEP_FUNCTIONS = ("system.sleep", "system.async_sleep")
 
@@ -84,7 +89,9 @@ class MontySession:
         except monty.MontyRuntimeError as error:
             if isinstance(error.exception(), (TimeoutError, MemoryError)):
                 raise  # its memory may be inconsistent: the variables stay what they were before
-            result = CodeResult(printed.output, error=self._explain(error))
+            result = CodeResult(printed.output, error="" if calls.ended else self._explain(error))
+        except EndProgram:  # once more, from code that caught the first: it is left where it stands
+            return CodeResult(printed.output)
         except asyncio.CancelledError:
             calls.cancel()
             raise
@@ -137,6 +144,8 @@ class _Calls:
         self._turn = worker.turn
         self._slept = 0.0
         self._running: dict[int, asyncio.Task[Any]] = {}
+        self.ended = False
+        """Whether a function has ended the program."""
 
     async def answer(self, snapshot: Any) -> SyncSnapshot:
         monty = load_monty()
@@ -146,6 +155,8 @@ class _Calls:
             return await self._turn(snapshot.resume, **value)
         if isinstance(snapshot, monty.FutureSnapshot):
             return await self._settle(snapshot)
+        if self.ended:
+            raise EndProgram
         name = str(snapshot.function_name)
         if snapshot.is_os_function:
             if name == "import":
@@ -186,6 +197,9 @@ class _Calls:
             return {"return_value": self._running.pop(call_id).result()}
         except ToolError as error:
             return {"exc_type": "RuntimeError", "message": str(error)}
+        except EndProgram:
+            self.ended = True
+            return {"exc_type": "SystemExit", "message": ""}  # `except Exception` does not catch it
 
     async def _sleep(self, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._slept += float(args[0])
