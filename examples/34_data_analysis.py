@@ -1,4 +1,4 @@
-"""Data analysis: code reads a table of some thousand rows, finds the odd month, draws it, and answers with the picture."""
+"""Data analysis: code reads a table of thousands of rows, finds the odd month, draws it, and answers with it."""
 
 import csv
 import random
