@@ -1,4 +1,4 @@
-"""Data analysis: code reads a table of thousands of rows, finds the odd month, draws it, and answers with the picture."""
+"""Data analysis: code reads a table of thousands of rows, finds the odd month, draws it, and answers with a picture."""
 
 import csv
 import random
@@ -49,5 +49,6 @@ for artifact in result.artifacts:
     path = Path(artifact.name)
     path.write_text(artifact.content)
     print(f"  {path} ({artifact.mime}): {artifact.summary}")
-assert result.answer.startswith("Month 11") and result.answer.endswith("see sales.svg.")
+assert result.answer.startswith("Month 11")
+assert result.answer.endswith("see sales.svg.")
 assert [artifact.name for artifact in result.artifacts] == ["sales.svg"]
