@@ -1,4 +1,4 @@
-"""Data analysis: code reads a table of thousands of rows, finds the odd month, draws it, and answers with it."""
+"""Data analysis: code reads a table of thousands of rows, finds the odd month, draws it, and answers with a picture."""
 
 import csv
 import random
