@@ -117,11 +117,11 @@ class _Connection(sqlite3.Connection):
             raise error from None
 
     def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
-        rows = parameters if isinstance(parameters, list) else list(parameters)
+        rows: list[Any] = list(parameters)
         try:
             return _executemany(self, sql, rows)
         except UnicodeEncodeError:
-            return _executemany(self, sql, [_storable(row) for row in cast("list[Any]", rows)])
+            return _executemany(self, sql, [_storable(row) for row in rows])
 
 
 def _storable(parameters: Any) -> Any:

@@ -365,7 +365,7 @@ class ReadWhere(CodeDialect, frozen=True):
 
 @pytest.mark.parametrize(("size", "here"), [(10, True), (LONG_REPLY, False)])
 def test_a_long_reply_is_read_beside_the_event_loop(size: int, here: bool):
-    add_dialect(ReadWhere())
+    add_dialect(ReadWhere())  # pyright: ignore[reportArgumentType] - frozen, like every dialect
     ReadWhere.threads.clear()
 
     async def main() -> None:
