@@ -101,7 +101,7 @@ def test_the_page_logs_in_with_a_cookie_no_script_can_read():
         assert "SameSite=strict" in cookie
         assert ANN not in cookie
         value = cookie.partition(";")[0]
-        assert client.get("/api/session", cookie=value) ["user"] == "ann"
+        assert client.get("/api/session", cookie=value)["user"] == "ann"
         assert client.get("/api/runs", cookie=value)["runs"] == []
         assert client.ask("GET", "/api/runs", cookie=value[:-1] + "0").status == 401
         assert "Max-Age=0" in client.ask("DELETE", "/api/session").headers["set-cookie"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from server.serving import adder, relaxed, serving
 
 ANN, BOB = "ann-token-0123456789", "bob-token-0123456789"
