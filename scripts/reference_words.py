@@ -25,7 +25,7 @@ VARIABLES = {
     "APPDATA": "on Windows, the folder that has the configuration folder",
     "HF_ENDPOINT": "a mirror of the hub from which local models are downloaded",
     "HF_TOKEN": "your token of that hub, for models with a licence to accept; sent to that host alone",
-    "NETRC": "a file of passwords instead of `~/.netrc`; an entry for the model hub is used when there is no `HF_TOKEN`",
+    "NETRC": "a file of passwords instead of `~/.netrc`; one for the hub is used where there is no `HF_TOKEN`",
     "AWS_REGION": "provider `bedrock`: the region; botocore reads more: [Bedrock](../howto/bedrock.md)",
     "GOOGLE_CLOUD_LOCATION": "provider `vertex`: the location; google-auth reads more: [Vertex](../howto/vertex.md)",
     "GOOGLE_CLOUD_REGION": "the same, where `GOOGLE_CLOUD_LOCATION` is not set",

@@ -176,9 +176,7 @@ def test_a_file_that_cannot_be_written_says_what_to_do(path: Path, monkeypatch: 
     # As root no file is read-only by its mode: SQLite is told to open it so.
     connect = sqlite_store.connect
     asyncio.run(closed(path))
-    monkeypatch.setattr(
-        sqlite_store, "connect", lambda path, **options: connect(path, **{**options, "read_only": True})
-    )  # pyright: ignore
+    monkeypatch.setattr(sqlite_store, "connect", lambda path, **options: connect(path, **options | {"read_only": True}))  # pyright: ignore
 
     async def main() -> None:
         journal = SqliteJournal(path)

@@ -93,14 +93,14 @@ def test_no_reader_takes_the_square_of_a_text(name: str):
 def test_sheets_that_name_one_part_are_read_once():
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-        rows = "".join(f"<row><c><v>{number}</v></c></row>" for number in range(400))
+        rows = "<row><c><v>7</v></c></row>" + "<row></row>" * 1_000  # long to read, and nearly no text
         archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet><sheetData>{rows}</sheetData></worksheet>")
         sheets = "".join(f'<sheet name="s{number}" r:id="r1"/>' for number in range(10_000))
         archive.writestr("xl/workbook.xml", f'<workbook xmlns:r="r"><sheets>{sheets}</sheets></workbook>')
         rels = '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/></Relationships>'
         archive.writestr("xl/_rels/workbook.xml.rels", rels)
     text = office_text(packed.getvalue())
-    assert text.startswith("# s0\n0\n1\n")
+    assert text.startswith("# s0\n7\n")
     assert text.endswith("[the rest of the file is left out]")
     assert len(text) < MAX_TEXT + 100
 

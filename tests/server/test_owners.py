@@ -137,6 +137,10 @@ def test_an_id_that_another_user_has_is_an_id_like_any_other(wanted: str):
         assert again == taken.json, "the same request again is the same run"
         assert ann.get(f"/api/runs/{wanted}")["question"] == SECRET, "its own name for a run finds it"
         assert bob.get(f"/api/runs/{first['run_id']}")["question"] == "?"
+        ann.wait(first["run_id"])
+        more = ann.post("/api/runs", {"question": "and?", "conversation": wanted, "follows": wanted}, 201)
+        assert more["conversation"] == first["conversation"], "and its conversation"
+        assert len(ann.get(f"/api/conversations/{wanted}")["runs"]) == 2
         own = prefix + "0" * 20
         assert bob.post("/api/runs", {"question": "?", "run_id": own}, 201)["run_id"] == own
 

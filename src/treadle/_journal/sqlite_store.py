@@ -100,25 +100,28 @@ def connect(
     return con
 
 
+_execute, _executemany = sqlite3.Connection.execute, sqlite3.Connection.executemany
+
+
 class _Connection(sqlite3.Connection):
     """Stores and finds texts that cannot be encoded, too; others go the short way."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         try:
-            return super().execute(sql, parameters)
+            return _execute(self, sql, parameters)
         except UnicodeEncodeError:
-            return super().execute(sql, _storable(parameters))
+            return _execute(self, sql, _storable(parameters))
         except UnicodeDecodeError:  # SQLite's own message about a damaged schema quotes it
             error = sqlite3.DatabaseError("its schema is damaged")
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error from None
 
     def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
-        rows = list(parameters)
+        rows: list[Any] = list(parameters)
         try:
-            return super().executemany(sql, rows)
+            return _executemany(self, sql, rows)
         except UnicodeEncodeError:
-            return super().executemany(sql, [_storable(row) for row in rows])
+            return _executemany(self, sql, [_storable(row) for row in rows])
 
 
 def _storable(parameters: Any) -> Any:

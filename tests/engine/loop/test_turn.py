@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pytest
 
 from engine.executions import execution, recorded, started
 from kit import add, call, echo, go
-from treadle import ScriptedModel
+from treadle import Agent, ScriptedModel
+from treadle._dialects.base import Decision
+from treadle._dialects.code import CodeDialect
+from treadle._dialects.registry import add_dialect
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
-from treadle._engine.loop.turn import UNREADABLE, read, turn
+from treadle._engine.loop.turn import LONG_REPLY, UNREADABLE, read, turn
 from treadle._engine.plugin import Plugin
 from treadle._engine.settings import RepairPolicy
 from treadle._types import events as ev
 from treadle._types.errors import ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage
-from treadle._types.request import RawCall, Reply
+from treadle._types.request import RawCall, Reply, ToolSchema
 from virtual_time import go_virtual
 
 ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
@@ -343,3 +349,27 @@ def test_any_other_refusal_ends_the_run(error: ModelError):
         assert (run.state.finished.stop_reason, run.current.dialect.name) == ("error", "native")
 
     go(main())
+
+
+class ReadWhere(CodeDialect, frozen=True):
+    """Notes in which thread it reads."""
+
+    name: ClassVar[str] = "read_where"
+    threads: ClassVar[list[threading.Thread]] = []
+
+    def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
+        self.threads.append(threading.current_thread())
+        return super().decode(reply, tools)
+
+
+@pytest.mark.parametrize(("size", "here"), [(10, True), (LONG_REPLY, False)])
+def test_a_long_reply_is_read_beside_the_event_loop(size: int, here: bool):
+    add_dialect(ReadWhere())  # pyright: ignore[reportArgumentType] - frozen, like every dialect
+    ReadWhere.threads.clear()
+
+    async def main() -> None:
+        result = await Agent(ScriptedModel(["x" * size]), [add], dialect="read_where").run("?")
+        assert len(result.answer) == size
+        assert (ReadWhere.threads[0] is threading.current_thread()) is here
+
+    asyncio.run(main())

@@ -33,7 +33,7 @@ class Branch(Struct, frozen=True, forbid_unknown_fields=True):
     """The last run of the branch; the newest of the conversation if it is left out."""
 
 
-async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[str, list[Any]] | None:
+async def conversation_so_far(call: Call, conversation: str, follows: str = "") -> tuple[OwnedRun, list[Any]] | None:
     """Return the run that a new one of this conversation continues (the newest, if none is named), and its history.
 
     Return None if there is no such conversation.
@@ -41,7 +41,8 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
     runs = {run_of(info): info for info in await conversation_runs(call, conversation)}
     if not runs:
         return None
-    last = next((run for run in runs if run == follows or not follows), None)
+    wanted = (await call.runs.find(follows) or follows) if follows else next(iter(runs))
+    last = next((run for run in runs if run == wanted), None)
     if last is None:
         raise bad_request(f"`follows` is {follows!r}, which is no run of this conversation")
     if runs[last].status != "finished":
@@ -66,6 +67,8 @@ async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[Ru
     if len(runs) == limit or any(info.run_id == name for info in runs):
         return runs
     if (first := await call.runs.find(name)) is not None:
+        if not runs and first != name:  # the client's own name for the run that the conversation began with
+            return await conversation_runs(call, first, limit)
         facts = await call.runs.facts(first)
         if not facts.conversation and not facts.parent:
             runs.append(await call.runs.info(first))

@@ -59,11 +59,12 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
     if settings.get("max_iterations", 0) > agent.settings.max_iterations:
         raise bad_request(f"max_iterations may be at most {agent.settings.max_iterations} for this agent")
     history: list[Any] = [{"role": past.role, "content": past.content} for past in new.history]
-    follows = ""
+    follows, conversation = "", new.conversation
     if new.conversation and (earlier := await conversation_so_far(call, new.conversation, new.follows)) is not None:
         if history:
             raise bad_request("give an existing `conversation` or a `history`, not both")
         follows, history = earlier
+        conversation = (await call.runs.facts(follows)).conversation or conversation
     elif new.follows:
         raise bad_request("`follows` names a run of an existing `conversation`: give that, too")
     if new.output_schema is not None:
@@ -74,7 +75,7 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         content_of(new.question),
         history=history,
         run_id=run_id,
-        conversation=new.conversation or run_id,
+        conversation=conversation or run_id,
         user=user,
         follows=follows,
         key=call.principal.key,
@@ -82,7 +83,7 @@ async def _started(call: Call, new: b.NewRun) -> b.Created:
         output_schema=new.output_schema,
         **settings,
     )
-    return b.created(run.id, new.conversation or run_id)
+    return b.created(run.id, conversation or run_id)
 
 
 async def _existing(call: Call, run_id: str) -> b.Created | None:
