@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treadle._agent.react import LoopResult as LoopResult
     from treadle._agent.react import react_loop as react_loop
     from treadle._config import load_agent as load_agent
+    from treadle._dialects.reading.extract import extract_json as extract_json
     from treadle._durable.temporal import TemporalSubmitter as TemporalSubmitter
     from treadle._durable.temporal import temporal_worker as temporal_worker
     from treadle._engine.context import RunContext as RunContext
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from treadle._tools.mcp.auth.settings import McpAuth as McpAuth
     from treadle._tools.mcp.client import McpConnection as McpConnection
     from treadle._tools.mcp.client import McpServer as McpServer
+    from treadle._tools.signature import Extra as Extra
     from treadle._tools.skills.skill import Skill as Skill
     from treadle._tools.skills.skill import load_skills as load_skills
     from treadle._tools.spec import BaseTool as BaseTool
@@ -115,6 +117,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import MissingExtraError as MissingExtraError
     from treadle._types.errors import MissingKeyError as MissingKeyError
     from treadle._types.errors import ModelError as ModelError
+    from treadle._types.errors import NotAModelError as NotAModelError
     from treadle._types.errors import RequestRefusedError as RequestRefusedError
     from treadle._types.errors import RunBusyError as RunBusyError
     from treadle._types.errors import RunEndedError as RunEndedError
@@ -125,6 +128,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import TransientModelError as TransientModelError
     from treadle._types.errors import TreadleError as TreadleError
     from treadle._types.errors import UnknownModelError as UnknownModelError
+    from treadle._types.errors import WrongValueError as WrongValueError
     from treadle._types.events import AnswerDelta as AnswerDelta
     from treadle._types.events import Artifact as Artifact
     from treadle._types.events import Event as Event
@@ -223,6 +227,10 @@ _LAZY_IMPORTS = {
     "TransientModelError": "_types.errors",
     "TreadleError": "_types.errors",
     "UnknownModelError": "_types.errors",
+    "WrongValueError": "_types.errors",
+    "NotAModelError": "_types.errors",
+    "Extra": "_tools.signature",
+    "extract_json": "_dialects.reading.extract",
     "Usage": "_types.usage",
     "Variant": "_inspect.evals.runner",
     "VertexModel": "_models.vertex.model",

@@ -15,7 +15,6 @@ from treadle import (
     Budget,
     DagAgent,
     Plugin,
-    RetryPolicy,
     RunLimits,
     RunResult,
     ScriptedModel,
@@ -26,10 +25,9 @@ from treadle._agent import presets
 from treadle._engine.settings import Settings
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
-from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, TransientModelError, UnknownModelError
+from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, UnknownModelError
 from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
 from treadle._types.profile import Profile
-from treadle._types.request import Reply, TextDelta
 from virtual_time import go_virtual
 
 
@@ -350,54 +348,6 @@ def test_tools_can_be_swapped_for_runs_under_way_and_to_come():
         assert [[t.name for t in request.tools] for request in agent.model.requests] == [["add"], ["echo"], ["echo"]]
 
     go(main())
-
-
-# ---- an answer afterwards
-
-
-async def pieces(agent: Agent, result: RunResult) -> list[str]:
-    return [piece async for piece in agent.stream_answer(result)]
-
-
-class Parts(ScriptedModel):
-    """Streams these parts; an exception among them is raised."""
-
-    def __init__(self, *parts: Any) -> None:
-        super().__init__([])
-        self.parts = parts
-
-    async def stream(self, request: Any) -> Any:
-        self.requests.append(request)
-        for part in self.parts:
-            if isinstance(part, BaseException):
-                raise part
-            yield part
-
-
-@pytest.mark.parametrize(
-    ("parts", "shown"),
-    [
-        ((TextDelta("It is"), TextDelta(""), TextDelta(" 3."), Reply("It is 3.")), ["It is", " 3."]),
-        ((Reply("It is 3."),), ["It is 3."]),
-        ((ModelError("busy"),), ["3"]),
-        ((Reply(""),), ["3"]),
-    ],
-    ids=["streamed", "whole", "failed", "empty"],
-)
-def test_an_answer_can_be_written_from_a_finished_run(parts: Any, shown: list[str]):
-    result = go(answering(call("add", a=1, b=2), "3").run("what is 1 + 2?"))
-    model = Parts(*parts)
-    assert go(pieces(Agent(model, [add]), result)) == shown
-    assert "what is 1 + 2?" in str(model.requests[0].messages[-1])
-
-
-def test_an_answer_that_breaks_off_is_written_again_and_then_given_up_for_the_loops_own():
-    result = go(answering().run("q"))
-    model = Parts(TextDelta("half"), TransientModelError("gone"))
-    shown = go(pieces(Agent(model, [add], retry=RetryPolicy(attempts=2, base=0.0)), result))
-    assert len(model.requests) == 2
-    assert shown[0] == "half"
-    assert shown[-1] == "\n\n" + result.brief
 
 
 def test_an_agent_of_any_kind_can_be_a_tool():

@@ -255,7 +255,7 @@ def test_generators_stream_live():
         agent = Agent(ScriptedModel([[call("sync_pieces"), call("async_pieces")], "done"]), [sync_pieces, async_pieces])
         events = [event async for event in agent.stream("q")]
         assert sorted(event.text for event in events if isinstance(event, ToolOutput)) == ["a", "b", "c", "d"]
-        assert [text_of(event.content) for event in events if isinstance(event, ToolDone)].sort() == ["ab", "cd"].sort()
+        assert sorted(text_of(event.content) for event in events if isinstance(event, ToolDone)) == ["ab", "cd"]
 
     go(main())
 

@@ -106,6 +106,7 @@ _STRICT = Settings(
 )
 _REFLECTIVE = Settings(
     dialect="array",
+    max_parallel=5,
     max_iterations=6,
     answer="complete",
     error_detail="message",

@@ -142,6 +142,14 @@ class Surfaces(Generic[OutputT_co, DepsT]):
                 if isinstance(record.event, AnswerDone):
                     yield "", tokens
 
+    async def stream_text(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[str, None]:
+        """The answer as it is written, in strings and nothing else: `StreamingResponse(agent.stream_text(question))`.
+        `deltas` has the tokens beside them and says more about what may come before the answer."""
+        async with aclosing(self.deltas(question, **options)) as deltas:
+            async for text, _ in deltas:
+                if text:
+                    yield text
+
     def text(
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Unpack[RunOptions[DepsT]]
     ) -> Generator[str, None, str]:

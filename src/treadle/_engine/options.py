@@ -43,6 +43,7 @@ class FlatSettings(TypedDict, total=False):
     verbose: bool
     markers: bool
     max_parallel: int | None
+    max_calls: int | None
     one_tool_per_step: bool | Literal["text"]
     tool_timeout: float | None
     imports: tuple[str, ...] | list[str] | None
@@ -50,6 +51,7 @@ class FlatSettings(TypedDict, total=False):
     max_observation_chars: int
     error_detail: Literal["class", "message", "full"]
     unknown_args: Literal["prune", "reject", "schema"]
+    repaired_args: Literal["pure", "all"]
     ask: tuple[str, ...] | list[str]
     provenance: Literal["off", "ask", "deny"]
     repair: RepairPolicy

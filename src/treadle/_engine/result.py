@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+import msgspec
 from msgspec import Struct
 
 from treadle._engine.core.decisions import waiting_calls
@@ -119,6 +120,35 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
             parts.append(f"pending={[call.tool for call in self.pending]}")
         return f"RunResult({', '.join(parts)}, iterations={self.iterations}, run_id={self.run_id!r})"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The whole result as plain JSON values; `RunResult.from_dict` reads it. A typed `output` is plain data in it,
+        and of an error its class and its message are kept."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        values["steps"] = [{name: getattr(step, name) for name in Step.__struct_fields__} for step in self.steps]
+        error = self.error
+        values["error"] = None if error is None else {"type": type(error).__name__, "message": str(error)}
+        return msgspec.to_builtins(values, enc_hook=_as_data)
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return msgspec.json.encode(self.to_dict()).decode()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunResult[Any]:
+        """The result that `to_dict` wrote."""
+        values = {name: value for name, value in data.items() if name in cls.__struct_fields__}
+        for name, kind in _KINDS.items():
+            if name in values:
+                values[name] = msgspec.convert(values[name], kind)
+        error = values.get("error")
+        values["error"] = _error_of(error["type"], error["message"]) if error else None
+        return RunResult(**values)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> RunResult[Any]:
+        """The result that `to_json` wrote."""
+        return cls.from_dict(msgspec.json.decode(text))
+
     def outputs(self) -> dict[str, Any]:
         """The result as a plain dictionary: content, the tools with arguments and results, times."""
         return {
@@ -155,12 +185,30 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
     )
 
 
-def _recorded_error(finished: RunFinished) -> TreadleError:
+_KINDS: dict[str, Any] = {
+    "messages": list[Message],
+    "steps": list[Step],
+    "usage": Usage,
+    "artifacts": tuple[Artifact, ...],
+    "unread": tuple[str, ...],
+    "pending": tuple[PendingCall, ...],
+    "sources": tuple[str, ...],
+}
+"""The fields of a result that are more than plain values."""
+
+
+def _as_data(value: Any) -> Any:
+    """A value of a user's type as plain data."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if dump is not None else str(value)
+
+
+def _error_of(name: str, message: str) -> TreadleError:
     """Why a run failed that ended in another process: of the same class where the message alone makes one."""
-    kind: object = getattr(errors, finished.error_type, None)
+    kind: object = getattr(errors, name, None)
     if not isinstance(kind, type) or not issubclass(kind, TreadleError) or issubclass(kind, _OF_SEVERAL):
-        return TreadleError(finished.error)
-    return cast("Callable[[str], TreadleError]", kind)(finished.error)
+        return TreadleError(message)
+    return cast("Callable[[str], TreadleError]", kind)(message)
 
 
 def metadata_of(state: RunState) -> dict[str, Any]:
@@ -215,7 +263,7 @@ def result_of(
     tools_used = list(dict.fromkeys(step.tool for step in state.steps))
     reason: StopReason = finished.stop_reason if finished else "paused" if state.paused else "error"
     if error is None and finished is not None and finished.error:
-        error = _recorded_error(finished)
+        error = _error_of(finished.error_type, finished.error)
     return RunResult(
         answer=finished.answer if finished else state.answer.partial,
         brief=(finished.brief or finished.answer) if finished else "",

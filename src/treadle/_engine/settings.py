@@ -21,7 +21,7 @@ from treadle._safety.bounds import (
     check_fields,
 )
 from treadle._tools.base import Limits
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, WrongValueError
 
 NOT_SET: Any = msgspec.UNSET
 """The default of every field of a group."""
@@ -129,6 +129,8 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
 
     max_parallel: int | None = NOT_SET
     """How many calls of one reply run at the same time; None: all of them."""
+    max_calls: int | None = NOT_SET
+    """How many calls of one reply are run; those after them are answered with an error. None: all of them."""
     one_tool_per_step: bool | Literal["text"] = NOT_SET
     """Run only the first call of a reply and reject the others with an error; `text`: only in text dialects."""
     tool_timeout: float | None = NOT_SET
@@ -140,6 +142,9 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     unknown_args: Literal["prune", "reject", "schema"] = NOT_SET
     """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
     the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
+    repaired_args: Literal["pure", "all"] = NOT_SET
+    """Which tools run with arguments that had to be repaired, so that they are partly a guess: those with
+    `effect="pure"`, or `all` of them. The others are refused, and the model is told what was wrong."""
     ask: Sequence[str] = NOT_SET
     """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
     plug-in, MCP, an agent inside this one): their names, or `all`. A
@@ -203,12 +208,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     retry: RetryPolicy = RetryPolicy()
     repair: RepairPolicy = RepairPolicy()
     # ToolSettings
-    max_parallel: Count | None = 5
+    max_parallel: Count | None = 32
+    max_calls: Count | None = 64
     one_tool_per_step: bool | Literal["text"] = False
     tool_timeout: Seconds | None = None
     max_observation_chars: Count = 12_000
     error_detail: Literal["class", "message", "full"] = "class"
     unknown_args: Literal["prune", "reject", "schema"] = "reject"
+    repaired_args: Literal["pure", "all"] = "pure"
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
     imports: tuple[str, ...] | None = None
@@ -256,7 +263,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         try:
             return msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"a setting has a wrong value: {error}{_right_value(str(error))}") from None
+            raise WrongValueError(f"a setting has a wrong value: {error}{_right_value(str(error))}") from None
 
     @property
     def parallel(self) -> int:

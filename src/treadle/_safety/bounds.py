@@ -1,7 +1,7 @@
 """Bounds of numeric settings, beside the setting: `timeout: Seconds = 10.0`, checked when the value is made.
 
 A struct calls `check_fields` in `__post_init__`; a function or a constructor is decorated with `bounded`. What is out
-of bounds raises `ConfigError` there, and not when it first makes a difference.
+of bounds raises `WrongValueError` there, and not when it first makes a difference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from msgspec import Struct
 
-from treadle._types.errors import ConfigError
+from treadle._types.errors import WrongValueError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,7 +84,7 @@ def bounded(function: Callable[P, R]) -> Callable[P, R]:
 def _check(name: str, value: object, bound: Bound, optional: bool) -> None:
     if not bound.allows(value) and not (optional and value is None):
         none = ", or None" if optional else ""
-        raise ConfigError(f"{name} is {value!r}, and it must be {bound.words}{none}")
+        raise WrongValueError(f"{name} is {value!r}, and it must be {bound.words}{none}")
 
 
 @lru_cache(maxsize=256)

@@ -35,6 +35,7 @@ a declared `unsafe`, and told from it by identity."""
 
 POLICY = (
     "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
+    "polling",
 )  # fmt: skip
 """The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
@@ -145,6 +146,8 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """Of an external tool: the JSON Schema of its results; one that does not fit is refused."""
     earlier_names: tuple[str, ...] = ()
     """What it was called before it got its name: `ask` finds it by these too, whatever it is shown as."""
+    polling: bool = False
+    """It is asked for the same thing until that is there: the loop guard does not count its calls as repetitions."""
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool {self.name!r}: ")

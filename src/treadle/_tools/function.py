@@ -36,6 +36,7 @@ def tool(
     timeout: float | None = 30.0,
     effect: Effect = "unsafe",
     concurrent: bool = True,
+    polling: bool = False,
     approval: Approval = "allow",
     pinned: bool = False,
     untrusted: bool | str = False,
@@ -53,6 +54,7 @@ def tool(
     timeout: float | None = 30.0,
     effect: Effect = "unsafe",
     concurrent: bool = True,
+    polling: bool = False,
     approval: Approval = "allow",
     pinned: bool = False,
     untrusted: bool | str = False,
@@ -81,7 +83,8 @@ def tool(
     Also `@tool(name=..., timeout=5, effect="pure")`, `tool(function)` and `tool(obj.method)`. With `effect="unsafe"`
     you say that it sends, pays, deletes or executes, with `untrusted=True` that its results come from outside.
     `defaults={"unit": "C"}` are values for arguments that the model leaves out; `retries=2` repeats a call that failed
-    (`pure` and `idempotent` tools only). The function may be sync (it runs in a thread), async, or a generator of text.
+    (`pure` and `idempotent` tools only); `polling=True` may be asked for the same thing again and again until it is
+    there. The function may be sync (it runs in a thread), async, or a generator of text.
     A parameter annotated `ToolContext` gets the run's context, one annotated `Annotated[T, Extra]` is filled by the
     extras of the previous tool; `**kwargs` takes all of them.
     """

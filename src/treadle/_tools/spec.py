@@ -175,6 +175,7 @@ class BaseTool:
     defaults: Mapping[str, Any] = {}
     retries: int = 0
     retry_wait: float = 0.5
+    polling: bool = False
 
     def __call__(self, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} needs a `__call__` method")

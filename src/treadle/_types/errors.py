@@ -6,7 +6,9 @@ TreadleError
 |  |- SchemaError             a tool's schema cannot be checked
 |  |- MissingKeyError         a provider's key was not given
 |  |- MissingExtraError       an optional part of Treadle is not installed
+|  |- WrongValueError         a setting cannot have this value; a ValueError, too
 |  `- UnknownModelError       no such model or provider
+|     `- NotAModelError       an object that is no model; a TypeError, too
 |- ModelError                 a model call failed
 |  |- TransientModelError     worth another attempt: 408, 409, 429, 5xx, a dropped or silent connection
 |  |- RequestRefusedError     the provider refuses this request: other 4xx
@@ -68,6 +70,14 @@ class MissingExtraError(ConfigError):
 
 class UnknownModelError(ConfigError):
     """No such model or provider."""
+
+
+class NotAModelError(UnknownModelError, TypeError):
+    """What was given as a model is no name of one, and no model either."""
+
+
+class WrongValueError(ConfigError, ValueError):
+    """A setting cannot have this value."""
 
 
 class ModelError(TreadleError):

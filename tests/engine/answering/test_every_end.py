@@ -10,11 +10,9 @@ from dialects.samples import NAMES
 from engine.executions import started
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle._engine.answering.material import synthesis_messages
 from treadle._engine.answering.writer import write_answer
 from treadle._types.events import AnswerDelta, ContextCompacted, MessageAdded
-from treadle._types.messages import UserMessage, text_of
-from treadle._types.state_values import Step
+from treadle._types.messages import UserMessage
 
 TEXT = {"tool_call": False, "json_schema": False, "json_mode": False}
 ACTION = 'SECRET\nAction: {{"tool": "price", "inputs": {{"item": "{}"}}, "final_answer": false}}'
@@ -106,22 +104,6 @@ def test_a_task_that_is_completed_beside_a_call_ends_after_the_call():
     written = agent(by_component(loop=BOTH, complete="Tea costs EUR 12."), dialect="array", answer="complete")
     assert go(written.run("q")).answer == "Tea costs EUR 12."
     assert len(written.model.requests) == 2
-
-
-def test_a_small_window_shows_all_that_the_user_said_the_summary_and_every_step():
-    transcript = [UserMessage("q", pinned=True)]
-    transcript += [UserMessage(f"word{n} " * 200, kind="interrupt", pinned=True) for n in range(5)]
-    steps = [Step(n, "look", {"page": n}, f"found{n} " * 400, "", 0.0, f"c{n}") for n in range(40)]
-    room = 12_000
-    _, facts = synthesis_messages(
-        "WRITE", "q", steps, "draft", 2_000, room, transcript=transcript, summary="SUMMARY of earlier work"
-    )
-    text = text_of(facts.content)
-    assert all(text.count(f"word{n}") > 150 for n in range(5))
-    assert "SUMMARY of earlier work" in text
-    assert all(f"{n + 1}. look(" in text for n in range(40))
-    assert len(text) < room * 1.1
-    assert text.count("found39") > text.count("found0 ")
 
 
 def test_the_summary_of_a_compaction_reaches_the_writer():

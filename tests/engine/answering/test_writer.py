@@ -8,9 +8,9 @@ import pytest
 
 from engine.executions import started
 from kit import add, call, go
-from treadle import Agent, Budget, Conversation, RetryPolicy, ScriptedModel, tool
+from treadle import Agent, Conversation, RetryPolicy, ScriptedModel, tool
 from treadle._engine.answering.ends import finish
-from treadle._engine.answering.material import OWN_WORDS, synthesis_messages, trace_chars
+from treadle._engine.answering.material import OWN_WORDS
 from treadle._engine.answering.writer import polished, write_answer
 from treadle._engine.context import RunContext
 from treadle._engine.core.execution import Execution
@@ -190,15 +190,6 @@ def test_a_summary_of_the_progress_sees_task_and_steps():
     go(main())
 
 
-def test_a_trace_has_room_for_half_of_what_fits():
-    async def main() -> None:
-        assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
-        run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
-        assert trace_chars(run) == int(1_000 * run.current.estimator.ratio / 2)
-
-    go(main())
-
-
 def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_said_meanwhile():
     class Remembers(Plugin):
         async def on_start(self, run: RunContext) -> None:
@@ -235,12 +226,6 @@ def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_s
         assert all(part in facts for part in (*known, "Draft answer"))
 
 
-def test_a_long_conversation_leaves_room_for_the_work():
-    long = [UserMessage("x" * 50_000, kind="history"), UserMessage("how much?", pinned=True)]
-    _, facts = synthesis_messages("WRITE", "how much?", [], "3", 2_000, 4_000, transcript=[*long, *long])
-    assert len(str(facts)) < 4_000
-
-
 def test_the_forced_answer_does_not_speak_of_limits():
     async def main() -> None:
         model = ScriptedModel(["x"])
@@ -250,12 +235,6 @@ def test_the_forced_answer_does_not_speak_of_limits():
         assert "Write nothing about limits" in asked
 
     go(main())
-
-
-def test_messages_of_a_synthesis_without_a_run():
-    system, user = synthesis_messages("WRITE", "how much?", [], "3", 100)
-    assert system == SystemMessage("WRITE")
-    assert "(no tool was run)" in str(user)
 
 
 NO_TOOL = '{"action": "no_tool"}'

@@ -59,7 +59,7 @@ async def admit(
 
     `tool` is given where the call is not one the model chose from its offer (a component of a document).
     """
-    if call.repaired and (guess := _guess(call, tool or run.tools.callable_tool(run.state, call.name))):
+    if call.repaired and (guess := _guess(run, call, tool or run.tools.callable_tool(run.state, call.name))):
         return guess
     for hook in run.hooks.before_tool:
         try:
@@ -76,7 +76,7 @@ async def admit(
             return verdict
         call = verdict if verdict.id == call.id else msgspec.structs.replace(verdict, id=call.id)
     tool = tool or run.tools.callable_tool(run.state, call.name)
-    if call.repaired and (guess := _guess(call, tool)):  # a plug-in may have sent it to another tool
+    if call.repaired and (guess := _guess(run, call, tool)):  # a plug-in may have sent it to another tool
         return guess
     if run.in_experiment and not may_run_again(tool):
         return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)
@@ -182,10 +182,11 @@ async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
     return None
 
 
-def _guess(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
-    """The refusal of a call whose arguments are partly a guess. Only a tool declared `pure` may run on a guess: a wrong
-    one costs nothing there. The model is told what was read and what is wrong, as after any call that failed."""
-    if tool is None or tool.effect == "pure" or call.problem:
+def _guess(run: Execution, call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
+    """The refusal of a call whose arguments are partly a guess. Only a tool declared `pure` may run on a guess, unless
+    `repaired_args` says otherwise: a wrong one costs nothing there. The model is told what was read and what is wrong,
+    as after any call that failed."""
+    if tool is None or tool.effect == "pure" or call.problem or run.settings.repaired_args == "all":
         return None
     read = msgspec.json.encode(call.args).decode(errors="replace")
     text = (

@@ -70,6 +70,10 @@ def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool)
     if index and (only_one is True or (only_one == "text" and not run.current.dialect.native)):
         text = "Not run: only one tool call is allowed per step. Call it again if it is still needed."
         return ToolOutcome(text, "rejected", executed=False)
+    most = run.settings.max_calls
+    if most is not None and index >= most:
+        text = f"Not run: at most {most} calls are run per reply. Call it again if it is still needed."
+        return ToolOutcome(text, "rejected", executed=False)
     if lost_extras:
         return ToolOutcome(f"Tool '{call.name}' was not run: {LOST_EXTRAS}.", "lost_extras", executed=False)
     return None

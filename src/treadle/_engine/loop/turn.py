@@ -108,19 +108,11 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         run.early.discard()
     if decision.calls or decision.problem:
         run.answer.retract()
-    message = AssistantMessage(
-        # A call that was read from plain text becomes a real one; its text would only repeat it.
-        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
-        calls=decision.calls,
-        reasoning=reply.reasoning,
-        # A native call has no text in which a text dialect could show it again.
-        dialect="native" if reply.calls else run.current.dialect.name,
-        opaque=reply.opaque,
-    )
     await run.defer(
         ThinkDone(
-            component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
-            decision.task_successful, reply.finish, reply.usage, elapsed, rendered.digest, reply.options,
+            component, iteration, _message(run, reply, decision), decision.thought, decision.answer,
+            decision.problem, decision.repaired, decision.task_successful, reply.finish, reply.usage, elapsed,
+            rendered.digest, reply.options,
             decision.completes and bool(decision.answer or run.settings.answer != "direct"),
         )
     )  # fmt: skip
@@ -131,6 +123,18 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.current.dialect.native and decision.calls):
         await run.drain()
+
+
+def _message(run: Execution, reply: Reply, decision: Decision) -> AssistantMessage:
+    return AssistantMessage(
+        # A call that was read from plain text becomes a real one; its text would only repeat it.
+        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
+        calls=decision.calls,
+        reasoning=reply.reasoning,
+        # A native call has no text in which a text dialect could show it again.
+        dialect="native" if reply.calls else run.current.dialect.name,
+        opaque=reply.opaque,
+    )
 
 
 async def _drop(run: Execution, *events: Event) -> None:

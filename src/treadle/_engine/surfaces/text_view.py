@@ -84,11 +84,11 @@ class TextView:
             yield more.text
 
     def _thought_changed(self, item: Thought, change: Put) -> Iterator[str]:
-        if item.component not in CONVERSATION:
-            return
         if item.state == "open" and change.before is None:
             self._repairs, self._begun = item.component == "repair", False
-        elif item.state == "done":
+        if item.component not in CONVERSATION:
+            return
+        if item.state == "done":
             if item.text and not self._repairs and not (self._thought.strip() or self._answer or item.problem):
                 yield item.text + "\n"
             if item.calls or item.problem:

@@ -28,18 +28,21 @@ SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "id": {"type": "string", "description": "short unique name, letters and digits"},
+                    "id": {"type": ["string", "integer"], "description": "short unique name, letters and digits"},
                     "task": {
                         "type": "string",
                         "description": "what to do, complete in itself; $id or $id.field stands for an earlier result",
                     },
                     "dependencies": {
-                        "type": "array",
-                        "items": {"type": "string"},
+                        "type": ["array", "null"],
+                        "items": {"type": ["string", "integer"]},
                         "description": "ids of steps whose results are needed",
                     },
-                    "tool_hint": {"type": "string", "description": "the tool this step needs, if one is plain"},
-                    "model_hint": {"type": "string", "description": "general, fast or reasoning"},
+                    "tool_hint": {
+                        "type": ["string", "null"],
+                        "description": "the tool this step needs, if one is plain",
+                    },
+                    "model_hint": {"type": ["string", "null"], "description": "general, fast or reasoning"},
                 },
                 "required": ["id", "task"],
             },

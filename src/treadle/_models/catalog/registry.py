@@ -11,7 +11,7 @@ from treadle._lazy import load
 from treadle._models.base import Model
 from treadle._models.catalog.providers import PROVIDERS, Provider, provider_named
 from treadle._models.contact.address import address_of, is_address, provider_at
-from treadle._types.errors import ConfigError, UnknownModelError
+from treadle._types.errors import ConfigError, NotAModelError, UnknownModelError
 
 _LAZY_IMPORTS = {
     "openai": "_models.openai.chat:OpenAIModel",
@@ -78,7 +78,7 @@ def resolve_model(spec: str | Model, **options: Any) -> Model:
     """
     if not isinstance(spec, str):
         if isinstance(spec, type) or not _is_model(spec):
-            raise UnknownModelError(_no_model(spec))
+            raise NotAModelError(_no_model(spec))
         if options:
             names = ", ".join(options)
             raise ConfigError(f"{names} cannot be set on an existing model: pass it to the model's constructor instead")

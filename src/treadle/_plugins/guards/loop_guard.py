@@ -40,8 +40,8 @@ class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
     After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it
-    must answer: by default 2, 4 and 6, or what the model's reply policy says. Tools in `allow` may be repeated (a poll
-    for a job's state, say).
+    must answer: by default 2, 4 and 6, or what the model's reply policy says. Tools with `polling=True`, and those in
+    `allow`, may be repeated (a poll for a job's state, say).
     """
 
     name = "loop_guard"
@@ -64,7 +64,7 @@ class LoopGuard(Plugin):
         """Where the policy says so, a call whose result the model has is not made; its next reply cannot call that
         tool."""
         policy = run.reply_policy
-        if policy is None or self._limits[0] is not None or call.name in self.allow:
+        if policy is None or self._limits[0] is not None or call.name in self.allow or _polls(run, call.name):
             return call
         if not policy.repetition(run).refuse_repeats:
             return call
@@ -80,6 +80,8 @@ class LoopGuard(Plugin):
         if state.constraints.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
         repeated = stale_rounds(state.steps, self.allow)
+        if polling := {step.tool for steps in repeated for step in steps if _polls(run, step.tool)}:
+            repeated = stale_rounds(state.steps, self.allow | polling)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
         rules = _USUAL if run.reply_policy is None else run.reply_policy.repetition(run)
         if count < 1:
@@ -163,6 +165,11 @@ def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
         ):
             return True
     return False
+
+
+def _polls(run: RunContext, name: str) -> bool:
+    tool = run.tool(name)
+    return tool is not None and tool.polling
 
 
 def _short(step: Step) -> str:
