@@ -63,6 +63,7 @@ def _code(settings: Settings) -> list[Any]:
 
 
 _TWO_PHASE = Settings(
+    on_error="result",
     dialect="auto:json",
     on_limit="fallback",
     answer="synthesize",
@@ -73,6 +74,7 @@ _TWO_PHASE = Settings(
     repair=RepairPolicy(max_parse=1),
 )
 _STREAMING = Settings(
+    on_error="result",
     dialect="action",
     markers=True,
     one_tool_per_step=True,
@@ -105,6 +107,7 @@ _STRICT = Settings(
     max_tokens=4096,
 )
 _REFLECTIVE = Settings(
+    on_error="result",
     dialect="array",
     max_parallel=5,
     max_iterations=6,
@@ -114,6 +117,7 @@ _REFLECTIVE = Settings(
     selection_threshold=None,
 )
 _PLANNED = Settings(
+    on_error="result",
     dialect="schema",
     max_iterations=20,
     on_limit="salvage",
@@ -123,7 +127,7 @@ _PLANNED = Settings(
     selection_threshold=None,
     stream_thoughts=True,
 )
-_CODE = Settings(dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
+_CODE = Settings(on_error="result", dialect="code", max_iterations=20, error_detail="message", selection_threshold=None)
 
 _RESEARCH = Settings(max_iterations=30, error_detail="message")
 
