@@ -162,7 +162,7 @@ def _place(cited: Citation) -> str:
 
 
 class AnswerPartial(EventBase, frozen=True, tag="answer_partial"):
-    """What had been shown of an answer that was still being written: stored once a second while it streams and when it
+    """The answer as far as it had been shown while it was still being written: stored once a second while it streams and when it
     is cut off, so that no stop and no crash loses it."""
 
     text: str

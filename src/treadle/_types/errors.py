@@ -74,7 +74,7 @@ class UnknownModelError(ConfigError):
 
 
 class NotAModelError(UnknownModelError, TypeError):
-    """What was given as a model is no name of one, and no model either."""
+    """The object passed as a model is no name of one, and no model either."""
 
 
 class WrongValueError(ConfigError, ValueError):
