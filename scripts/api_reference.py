@@ -118,7 +118,18 @@ def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__" and not _is_overload(item):
             return item
     for base in node.bases:
-        if isinstance(base, ast.Name) and base.id[0].isupper() and base.id not in ("Struct", "Protocol", "Exception"):
+        if (
+            isinstance(base, ast.Name)
+            and base.id[0].isupper()
+            and base.id
+            not in (
+                "Struct",
+                "Protocol",
+                "Exception",
+                "TypeError",
+                "ValueError",
+            )
+        ):
             parent, parent_location = definition(base.id, location)
             if isinstance(parent, ast.ClassDef) and (init := _init(parent, parent_location)):
                 return init

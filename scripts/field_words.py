@@ -49,6 +49,7 @@ FIELDS = {
     "RunStarted.depth": "0 for a run that was started by a caller, 1 for one inside it, and so on.",
     "RunStarted.schema": "The version of these shapes it was recorded in.",
     "PhaseChanged.phase": "What is being done, in words.",
+    "AnswerPartial.at": "Where `text` begins in the answer.",
     "AnswerPartial.component": "Whose reply it was.",
     "AnswerOnly.reason": "Why, in words: the model is told.",
     "MessageRetracted.seq": "The record that brought the message.",

@@ -224,7 +224,7 @@ PUBLIC = set(
     structured_llm_call Skill load_skills
     Verdict prove_answer verify_proof
     Causes Change find_causes mark_wrong
-    Extra extract_json NotAModelError WrongValueError
+    Extra extract_json NotAModelError RunError WrongValueError
     temporal_worker tool""".split()
 )
 

@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import RequestRefusedError as RequestRefusedError
     from treadle._types.errors import RunBusyError as RunBusyError
     from treadle._types.errors import RunEndedError as RunEndedError
+    from treadle._types.errors import RunError as RunError
     from treadle._types.errors import RunNotFoundError as RunNotFoundError
     from treadle._types.errors import SchemaError as SchemaError
     from treadle._types.errors import StructuredCallError as StructuredCallError
@@ -198,6 +199,7 @@ _LAZY_IMPORTS = {
     "Run": "_engine.run",
     "RunBusyError": "_types.errors",
     "RunEndedError": "_types.errors",
+    "RunError": "_types.errors",
     "RunContext": "_engine.context",
     "RunFinished": "_types.events",
     "RunInfo": "_journal.base",

@@ -294,7 +294,7 @@ def test_a_run_itself_can_be_resumed_with_the_decisions_given_to_it():
 def test_settings_of_the_log_count_and_can_be_overridden():
     async def main() -> None:
         journal = MemoryJournal()
-        await answering(ModelError("x"), journal=journal).run("q", run_id="r", temperature=0.7)
+        await answering(ModelError("x"), journal=journal).start("q", run_id="r", temperature=0.7)
         other = answering(journal=journal)
         assert (await other.load("r")).settings.temperature == 0.7
         assert (await other.load("r", temperature=0.2)).settings.temperature == 0.2

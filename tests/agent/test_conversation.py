@@ -114,7 +114,7 @@ def test_a_failed_turn_is_not_part_of_what_was_said():
     async def main() -> None:
         for journal in (None, MemoryJournal()):
             model = ScriptedModel(list(replies))
-            talk = Conversation(Agent(model, [echo]), journal=journal)
+            talk = Conversation(Agent(model, [echo], on_error="result"), journal=journal)
             await talk.ask("one")
             assert (await talk.ask("two")).stop_reason == "error"
             await talk.ask("three")

@@ -9,7 +9,17 @@ import pytest
 
 from kit import add, go
 from models.loopback import Loopback, reply
-from treadle import Agent, MaxIterationsError, OpenAIModel, RequestRefusedError, RunResult, ScriptedModel, ToolError
+from treadle import (
+    Agent,
+    Conversation,
+    MaxIterationsError,
+    OpenAIModel,
+    RequestRefusedError,
+    RunError,
+    RunResult,
+    ScriptedModel,
+    ToolError,
+)
 
 ADD = {"name": "add", "args": {"a": 1, "b": 2}}
 
@@ -27,7 +37,7 @@ def test_a_refused_key_is_one_line_that_names_the_variable(
         async with Loopback([reply({"error": {"message": "Incorrect API key provided"}}, 401)]) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
             async with Agent("openai:gpt-5-mini", tools=None) as agent:
-                return await agent.run("Hello?")
+                return await agent.run("Hello?", on_error="result")
 
     result = go(asked())
     (line,) = warnings_of(caplog)
@@ -42,7 +52,7 @@ def test_a_refused_key_is_one_line_that_names_the_variable(
 def test_a_key_that_was_not_sent_names_the_variable(caplog: pytest.LogCaptureFixture):
     async def asked() -> RunResult:
         async with Loopback([reply({"error": {"message": "who are you"}}, 401)]) as server:
-            return await Agent(OpenAIModel("gpt-5-mini", base_url=f"{server.url}/v1"), tools=None).run("Hello?")
+            return await Agent(OpenAIModel("gpt-5-mini", base_url=f"{server.url}/v1"), tools=None).start("Hello?")
 
     result = go(asked())
     assert "OPENAI_API_KEY" in warnings_of(caplog)[0]
@@ -68,7 +78,7 @@ def test_what_is_raised_is_not_logged_beside(caplog: pytest.LogCaptureFixture):
 
 def test_the_line_goes_to_the_logger_of_the_agent(caplog: pytest.LogCaptureFixture):
     own = logging.getLogger("shop.clerk")
-    Agent(ScriptedModel([RequestRefusedError("no")]), tools=None, logger=own).run_sync("?")
+    Agent(ScriptedModel([RequestRefusedError("no")]), tools=None, logger=own, on_error="result").run_sync("?")
     assert [record.name for record in caplog.records if record.levelno >= logging.WARNING] == ["shop.clerk"]
 
 
@@ -81,8 +91,8 @@ def test_a_run_inside_another_is_told_by_the_outer_one(caplog: pytest.LogCapture
 
 def test_a_failed_run_that_is_given_again_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     with Agent(ScriptedModel([RequestRefusedError("not you")]), tools=None, journal=tmp_path / "runs.db") as agent:
-        first = agent.run_sync("?")
-        again = agent.resume_sync(first.run_id)
+        first = agent.run_sync("?", on_error="result")
+        again = agent.resume_sync(first.run_id, on_error="result")
     assert isinstance(again.error, RequestRefusedError)
     assert "error=RequestRefusedError('not you')" in repr(again)
     assert len(warnings_of(caplog)) == 1  # once, when it happened
@@ -105,3 +115,40 @@ def test_errors_made_of_more_than_their_words_are_given_again_as_words(tmp_path:
     assert again.error is not None
     assert "has stopped the run: never" in str(again.error)
     assert not isinstance(again.error, ToolError)
+
+
+def test_a_run_that_failed_without_an_answer_is_raised_with_its_result():
+    agent = Agent(ScriptedModel([RequestRefusedError("not you")], repeat_last=True), tools=None)
+    for ask in (agent.run_sync, Conversation(agent).ask_sync):
+        with pytest.raises(RunError, match="RequestRefusedError: not you") as raised:
+            ask("?")
+        result = raised.value.result
+        assert (result.stop_reason, result.answer, result.success) == ("error", "", False)
+        assert isinstance(raised.value.__cause__, RequestRefusedError)
+    assert agent.run_sync("?", on_error="result").answer == ""
+    with pytest.raises(RunError):
+        go(_text(agent))
+
+
+async def _text(agent: Agent) -> list[str]:
+    return [piece async for piece in agent.stream_text("?")]
+
+
+def test_a_run_that_failed_after_results_gives_them():
+    result = Agent(ScriptedModel([ADD, RequestRefusedError("quota")]), [add]).run_sync("?")
+    assert (result.stop_reason, result.success) == ("error", False)
+    assert "Last result: 3" in result.answer
+
+
+def test_an_output_that_cannot_be_read_is_an_error():
+    agent = Agent(ScriptedModel(["about three"], repeat_last=True), tools=None, output_type=int)
+    with pytest.raises(RunError, match="StructuredCallError") as raised:
+        agent.run_sync("?")
+    assert (raised.value.result.stop_reason, raised.value.result.output) == ("error", None)
+
+
+def test_the_answer_streams_as_strings():
+    agent = Agent(ScriptedModel(["one two three"], chunk=4), tools=None)
+    pieces = go(_text(agent))
+    assert len(pieces) > 1
+    assert "".join(pieces) == "one two three"

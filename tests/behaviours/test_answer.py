@@ -75,7 +75,7 @@ class Row(TypedDict):
 
 def test_typed_answers():
     direct = ScriptedModel(['{"name": "Paris", "people": 2}'])
-    result = go(Agent(direct, [echo], output_type=City).run("q"))
+    result = go(Agent(direct, [echo], output_type=City, on_error="result").run("q"))
     assert result.output == City("Paris", 2)
     assert len(direct.requests) == 1
     assert "JSON Schema" in direct.requests[0].messages[0].text
@@ -86,7 +86,7 @@ def test_typed_answers():
     numbers = ScriptedModel(["1 and 2", call("answer", answer=[1, 2])])
     assert go(Agent(numbers, [echo], output_type=list[int]).run("q")).output == [1, 2]
     hopeless = ScriptedModel(["never"], repeat_last=True)
-    result = go(Agent(hopeless, [echo], output_type=City).run("q"))
+    result = go(Agent(hopeless, [echo], output_type=City, on_error="result").run("q"))
     assert not result.success
     assert isinstance(result.error, StructuredCallError)
     assert result.answer == "never"

@@ -85,14 +85,12 @@ def test_the_final_answer_flag_of_an_action_never_ends_the_run():
     assert nothing.stop_reason == "answer"
 
 
-def test_completion_beside_other_calls_runs_the_calls_first():
+def test_completion_beside_other_calls_ends_the_run_after_them():
     both = '[{"name": "add", "arguments": {"a": 1, "b": 2}}, {"name": "finish", "arguments": {"answer": "early"}}]'
-    result, model = run(
-        "array", [both, '[{"name": "finish", "arguments": {"answer": "late"}}]'], complete_name="finish"
-    )
+    result, model = run("array", [both], complete_name="finish")
     assert [step.tool for step in result.steps] == ["add"]
-    assert result.answer == "late"
-    assert len(model.requests) == 2
+    assert result.answer == "early"
+    assert len(model.requests) == 1
 
 
 def test_schema_constrains_where_the_model_can():

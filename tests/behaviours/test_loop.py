@@ -326,11 +326,11 @@ def test_transient_failures_are_retried_and_counted():
     assert result.metadata["attempts_failed"] == 1
     assert result.usage.requests == 2
     broken = ScriptedModel([TransientModelError("busy", status=503)], repeat_last=True)
-    result = go(Agent(broken, [echo], retry=RetryPolicy(attempts=3, base=0.0)).run("q"))
+    result = go(Agent(broken, [echo], retry=RetryPolicy(attempts=3, base=0.0), on_error="result").run("q"))
     assert len(broken.requests) == 3
     assert result.stop_reason == "error"
     refused = ScriptedModel([RequestRefusedError("no", status=400)], repeat_last=True)
-    go(Agent(refused, [echo], retry=RetryPolicy(attempts=3, base=0.0)).run("q"))
+    go(Agent(refused, [echo], retry=RetryPolicy(attempts=3, base=0.0), on_error="result").run("q"))
     assert len(refused.requests) == 1
 
 

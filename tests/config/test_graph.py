@@ -106,7 +106,7 @@ def test_a_component_that_fails_ends_the_run():
         "Agent:A": component("Agent"),
     }
     model = ScriptedModel(["never asked"])
-    result = go(GraphAgent(parse_document(data), Path(), model=model).run("1/"))
+    result = go(GraphAgent(parse_document(data), Path(), model=model).run("1/", on_error="result"))
     assert (result.stop_reason, result.success, model.requests) == ("error", False, [])
 
 

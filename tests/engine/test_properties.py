@@ -144,7 +144,9 @@ def test_adversarial_models_end_within_the_bound():
         for dialect in ("auto", "json", "action", "array", "schema", "direct", "brief"):
             model = ScriptedModel([entry], repeat_last=True, abilities={} if dialect == "auto" else TEXT)
             result = go(
-                Agent(model, TOOLS, dialect=dialect, max_iterations=12, retry=RetryPolicy(attempts=1)).run("q"),
+                Agent(model, TOOLS, dialect=dialect, max_iterations=12, retry=RetryPolicy(attempts=1)).run(
+                    "q", on_error="result"
+                ),
                 limit=60,
             )
             assert len(model.requests) <= 12 + 3, (name, dialect, len(model.requests))

@@ -88,7 +88,7 @@ def test_a_flow_that_does_nothing_has_no_answer_and_no_facts_of_its_own():
         async def work(self, run: Execution) -> None:
             raise RuntimeError("not today")
 
-    result = go(Idle(ScriptedModel([]), None).run("q"))
+    result = go(Idle(ScriptedModel([]), None, on_error="result").run("q"))
     assert (result.stop_reason, result.success) == ("error", False)
 
 

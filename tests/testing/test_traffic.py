@@ -61,7 +61,7 @@ def test_a_recorded_run_is_played_again(tmp_path: Path):
 
         with pytest.raises(AssertionError, match=r"request 1 .*messages\[\d\].*What is 1 \+ 2.*What is 2 \+ 2"):
             async with TrafficPlayer(file) as player:
-                changed = await agent(player.url).run("What is 2 + 2?")
+                changed = await agent(player.url).run("What is 2 + 2?", on_error="result")
                 assert changed.stop_reason == "error"
 
     go(main())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from treadle._agent.agent import Agent
 from treadle._engine.context import DepsT
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co, RunResult, raised
 from treadle._engine.run import Run
 from treadle._engine.surfaces.bridge import bridge
 from treadle._engine.surfaces.inputs import as_history, to_messages
@@ -75,7 +75,8 @@ class Conversation(Generic[OutputT_co, DepsT]):
     async def ask(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """The next turn. A turn that failed, or was cancelled before its answer began, is not part of the
         history of those after it."""
-        return await (await self.start(question, **options))
+        run = await self.start(question, **options)
+        return raised(await run, run.settings.on_error)
 
     def ask_sync(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """The same for scripts and notebooks."""

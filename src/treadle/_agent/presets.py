@@ -64,6 +64,7 @@ def _code(settings: Settings) -> list[Any]:
 
 
 _TWO_PHASE = Settings(
+    on_error="result",
     dialect="auto:json",
     on_limit="fallback",
     answer="synthesize",
@@ -74,6 +75,7 @@ _TWO_PHASE = Settings(
     repair=RepairPolicy(max_parse=1),
 )
 _STREAMING = Settings(
+    on_error="result",
     dialect="action",
     markers=True,
     one_tool_per_step=True,
@@ -106,6 +108,7 @@ _STRICT = Settings(
     max_tokens=4096,
 )
 _REFLECTIVE = Settings(
+    on_error="result",
     dialect="array",
     max_parallel=5,
     max_iterations=6,
@@ -115,6 +118,7 @@ _REFLECTIVE = Settings(
     selection_threshold=None,
 )
 _PLANNED = Settings(
+    on_error="result",
     dialect="schema",
     max_iterations=20,
     on_limit="salvage",
@@ -125,6 +129,7 @@ _PLANNED = Settings(
     stream_thoughts=True,
 )
 _CODE = Settings(
+    on_error="result",
     dialect="code",
     max_iterations=20,
     on_limit="salvage",

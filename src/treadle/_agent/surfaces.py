@@ -14,7 +14,7 @@ from treadle._agent.handoff import handoff_tool
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co, RunResult, raised
 from treadle._engine.run import Run
 from treadle._engine.settings import GROUPS, Settings
 from treadle._engine.surfaces.bridge import bridge, drain_queue
@@ -79,8 +79,10 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         return handoff_tool(cast("Delegate", self), name=name, description=description)
 
     async def run(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
-        """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run."""
-        return await self.start(question, **options)
+        """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run.
+        A run that ends in an error with nothing to answer raises `RunError`, unless `on_error="result"`."""
+        run = self.start(question, **options)
+        return raised(await run, run.settings.on_error)
 
     def run_sync(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """The same for scripts and notebooks; works inside a running event loop too."""
@@ -99,14 +101,13 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     async def stream_records(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[Record, None]:
         """Like `stream`, as records, those of runs inside the run too: each event with its run, that run's parent and
         depth, and its number in the log."""
-        async with aclosing(self._records_of(lambda: self.start(question, **options))) as records:
+        async with aclosing(self._records_of(self.start(question, **options))) as records:
             async for record in records:
                 yield record
 
-    async def _records_of(self, start: Callable[[], Run[Any]]) -> AsyncGenerator[Record, None]:
+    async def _records_of(self, run: Run[Any]) -> AsyncGenerator[Record, None]:
         """The records of a run and what streams between them; leaving them early cancels it."""
         records: asyncio.Queue[Record | None] = asyncio.Queue()
-        run = start()
         run.subscribe(records.put_nowait)
         run.task.add_done_callback(lambda _: records.put_nowait(None))
         try:
@@ -144,11 +145,17 @@ class Surfaces(Generic[OutputT_co, DepsT]):
 
     async def stream_text(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[str, None]:
         """The answer as it is written, in strings and nothing else: `StreamingResponse(agent.stream_text(question))`.
-        `deltas` has the tokens beside them and says more about what may come before the answer."""
-        async with aclosing(self.deltas(question, **options)) as deltas:
-            async for text, _ in deltas:
-                if text:
+        Words that the model says before it calls a tool may come first, each time followed by an empty line."""
+        from treadle._agent.presets import takes_back
+        from treadle._engine.surfaces.answer_pieces import AnswerPieces
+
+        pieces = AnswerPieces(whole=takes_back(self))
+        run = self.start(question, **options)
+        async with aclosing(self._records_of(run)) as records:
+            async for record in records:
+                for text in () if record.depth else pieces.feed(record):
                     yield text
+        raised(await run, run.settings.on_error)
 
     def text(
         self, question: Any, *, skip_special_tokens: bool | None = None, **options: Unpack[RunOptions[DepsT]]
@@ -225,7 +232,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         `deps` were not stored: they are given again.
         """
         loaded = await self.load(run, approve=approve, results=results, deps=deps, **overrides)
-        return await self.launch(loaded)
+        return raised(await self.launch(loaded), loaded.settings.on_error)
 
     def resume_sync(
         self,
@@ -260,7 +267,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         from treadle._engine.surfaces.answer_pieces import AnswerPieces
 
         pieces = AnswerPieces()
-        async with aclosing(self._records_of(lambda: self._rewriting(result, user))) as records:
+        async with aclosing(self._records_of(self._rewriting(result, user))) as records:
             async for record in records:
                 for text in pieces.feed(record):
                     yield text

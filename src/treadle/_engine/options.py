@@ -58,6 +58,7 @@ class FlatSettings(TypedDict, total=False):
     provenance: Literal["off", "ask", "deny"]
     repair: RepairPolicy
     retry: RetryPolicy
+    on_error: Literal["raise", "result"]
     raise_errors: bool
     budget: Budget | None
     on_budget: Literal["raise", "force_answer"]

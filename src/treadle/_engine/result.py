@@ -11,7 +11,7 @@ from msgspec import Struct
 from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types import errors
-from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
+from treadle._types.errors import GuardrailError, MissingExtraError, RunError, TreadleError
 from treadle._types.events import Artifact, PlanStep, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
@@ -161,6 +161,14 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
             "_created_time": self.created,
             "_elapsed_time": self.elapsed,
         }
+
+
+def raised(result: RunResult[OutputT], on_error: str) -> RunResult[OutputT]:
+    """The result of a run for whoever only awaits it: one that ended in an error with nothing to answer is raised."""
+    if on_error == "raise" and result.stop_reason == "error" and (not result.answer or result.output is None):
+        error = result.error
+        raise RunError(f"the run failed: {type(error).__name__}: {error}", result) from error
+    return result
 
 
 class FailedStep(Step, frozen=True):

@@ -97,6 +97,9 @@ class RunLimits(SettingGroup, frozen=True, kw_only=True):
     """What the run may spend (below); reserved before it is spent."""
     on_budget: Literal["raise", "force_answer"] = NOT_SET
     """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
+    on_error: Literal["raise", "result"] = NOT_SET
+    """What the caller of `run`, `run_sync`, `resume` and `ask` gets when a run ends in an error and has no answer:
+    `RunError` with the result inside, or that result."""
     raise_errors: bool = NOT_SET
     """Raise the model's last error out of the run instead of reporting it in the result."""
 
@@ -202,6 +205,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     summarize_progress: bool = False
     budget: Budget | None = None
     on_budget: Literal["raise", "force_answer"] = "raise"
+    on_error: Literal["raise", "result"] = "raise"
     raise_errors: bool = False
     # ModelSettings
     temperature: NotNegative | None = None

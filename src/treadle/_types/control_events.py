@@ -162,8 +162,8 @@ def _place(cited: Citation) -> str:
 
 
 class AnswerPartial(EventBase, frozen=True, tag="answer_partial"):
-    """What had been shown of an answer that was still being written: stored once a second while it streams and when it
-    is cut off, so that no stop and no crash loses it."""
+    """The answer as far as it had been shown while it was being written: stored once a second while it streams and when
+    it is cut off, so that no stop and no crash loses it."""
 
     text: str
     """The answer from character `at` on."""

@@ -18,6 +18,7 @@ TreadleError
 |- ToolError                  raise it in a tool to tell the model something
 |- GuardrailError             a guardrail has stopped the run
 |- StructuredCallError        no level of a structured call gave a readable value
+|- RunError                   a run ended in an error and has no answer; `.result` is what it gave
 |- RunEndedError              a message was sent to a run that reads no more
 |- LimitError
 |  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
@@ -73,7 +74,7 @@ class UnknownModelError(ConfigError):
 
 
 class NotAModelError(UnknownModelError, TypeError):
-    """What was given as a model is no name of one, and no model either."""
+    """The object passed as a model is no name of one, and no model either."""
 
 
 class WrongValueError(ConfigError, ValueError):
@@ -139,6 +140,14 @@ class StructuredCallError(TreadleError):
         super().__init__(message)
         self.usage = usage
         self.calls = calls
+
+
+class RunError(TreadleError):
+    """A run ended in an error and has no answer. `result` is its `RunResult`; the error itself is the cause."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class LimitError(TreadleError):

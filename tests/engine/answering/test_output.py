@@ -69,7 +69,7 @@ def test_the_definitions_of_nested_types_travel_with_the_schema():
 
 def test_an_answer_that_already_fits_costs_no_further_call():
     model = ScriptedModel(['Here you are: {"name": "Paris", "people": 2}'])
-    result = go(Agent(model, [echo], output_type=City).run("q"))
+    result = go(Agent(model, [echo], output_type=City, on_error="result").run("q"))
     assert (result.output, len(model.requests)) == (City("Paris", 2), 1)
 
 
@@ -91,6 +91,6 @@ def test_the_prompt_of_the_conversion_can_be_replaced():
 
 
 def test_without_a_value_the_run_says_so_and_keeps_the_text():
-    result = go(Agent(ScriptedModel(["never"], repeat_last=True), [echo], output_type=City).run("q"))
+    result = go(Agent(ScriptedModel(["never"], repeat_last=True), [echo], output_type=City, on_error="result").run("q"))
     assert (result.success, result.output, result.answer) == (False, None, "never")
     assert isinstance(result.error, StructuredCallError)

@@ -147,7 +147,7 @@ def test_a_run_goes_to_the_next_model_or_ends_when_an_adapter_raises_anything():
     broken = ScriptedModel([OSError("no route")], name="broken", repeat_last=True)
     agent = Agent(broken, None, fallbacks=[ScriptedModel(["from the other"], name="other")], retry=AT_ONCE)
     assert agent.run_sync("q").answer == "from the other"
-    alone = Agent(broken, None, retry=AT_ONCE).run_sync("q")
+    alone = Agent(broken, None, retry=AT_ONCE, on_error="result").run_sync("q")
     assert (alone.stop_reason, type(alone.error)) == ("error", TransientModelError)
 
 

@@ -207,7 +207,7 @@ def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
 
 def test_a_request_that_cannot_be_made_shorter_ends_with_the_error():
     model = ScriptedModel([ContextOverflowError("too long", status=400)], repeat_last=True)
-    result = go(Agent(model, [echo]).run("q"))
+    result = go(Agent(model, [echo], on_error="result").run("q"))
     assert result.stop_reason == "error"
     assert isinstance(result.error, ContextOverflowError)
     assert len(model.requests) <= 2

@@ -208,7 +208,7 @@ def test_a_model_that_reports_nothing_is_estimated():
     """Some servers send no usage: the estimate alone must do."""
     work = worker(60)
     model = ScriptedModel(lambda request: _silent(work(request), request), abilities={"window": 6_000})
-    result = go(Agent(model, [look], max_iterations=80, max_tokens=500).run(QUESTION))
+    result = go(Agent(model, [look], max_iterations=80, max_tokens=500).run(QUESTION, on_error="result"))
     assert result.answer == "the answer"
     assert max(count(request) for request in model.requests) <= 5_500
 
@@ -243,6 +243,6 @@ def test_the_estimate_costs_what_is_new(monkeypatch: pytest.MonkeyPatch):
         measured = 0
         model = CountingModel(worker(200), window=1_000_000)
         agent = Agent(model, [look], max_iterations=300, plugins=plugins, budget=Budget(tokens=10**9))
-        result = go(agent.run(QUESTION), limit=60)
+        result = go(agent.run(QUESTION, on_error="result"), limit=60)
         assert result.iterations == 201
         assert measured <= 201 * per_round

@@ -154,7 +154,7 @@ def test_a_request_that_fails_while_it_is_checked_is_treated_as_ever():
         await asyncio.sleep(0.01)
         return ""
 
-    result = go(Agent(ScriptedModel([ValueError("down")]), None, plugins=[Guardrail(slow)]).run("q"))
+    result = go(Agent(ScriptedModel([ValueError("down")]), None, plugins=[Guardrail(slow)]).run("q", on_error="result"))
     assert result.stop_reason == "error"
     assert not isinstance(result.error, GuardrailError)
 
@@ -202,7 +202,7 @@ def test_a_judged_run_replays():
 def test_a_refused_answer_is_not_given_as_a_typed_value_either():
     guard = Guardrail(forbid_patterns("Ulm"), on="output", name="out")
     agent = Agent(ScriptedModel(['{"city": "Ulm"}']), None, output_type=dict[str, str], plugins=[guard])
-    result = go(agent.run("q"))
+    result = go(agent.run("q", on_error="result"))
     assert isinstance(result.error, GuardrailError)
     assert result.output is None
 

@@ -95,6 +95,8 @@ async def finish(
             run.answer.typed(plain)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
+            if reason in ("answer", "final_tool"):  # what was wanted is not there: the text is what was found before
+                reason, source = "error", "error"
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
             return

@@ -1,4 +1,4 @@
-"""What an answer is written from: the question, what was said, the results, and how much of each fits."""
+"""The material of an answer: the question, what was said, the results, and how much of each fits."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import msgspec
 from treadle._agent.agent import Agent
 from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import OutputT_co, RunResult, raised
 from treadle._engine.run import Run
 from treadle._flows.dag.advice import (
     DONE,
@@ -119,7 +119,8 @@ class DagAgent(FlowAgent[OutputT_co]):
     async def run(  # pyright: ignore[reportIncompatibleMethodOverride] - one option more
         self, question: Any, *, plan: Plan | None = None, **options: Unpack[RunOptions[Any]]
     ) -> RunResult[OutputT_co]:
-        return await self.start(question, plan=plan, **options)
+        run = self.start(question, plan=plan, **options)
+        return raised(await run, run.settings.on_error)
 
     def step_agent(self, step: DagStep, run: Execution | None = None) -> Agent[Any, Any]:
         """A fresh agent for one step: its model and its tools by hint, all else as the run has it."""
