@@ -41,7 +41,7 @@ def test_an_intact_proof_says_what_is_supported(data: bytes):
     verdict = verify_proof(data)
     assert verdict.intact
     assert verdict.answer == ANSWER
-    assert summary(verdict.claims) == {"supported": 1, "unsupported": 1, "empty": 0}
+    assert summary(verdict.claims) == {"words": 1, "unsupported": 1, "empty": 0}
     assert [claim.text for claim in verdict.unsupported] == ["In June it rained on 30 days."]
     (ground,) = verdict.claims[0].grounds
     assert ground.run.startswith(f"{verdict.run}."), "the tool of the agent that was asked, not its words"
@@ -110,7 +110,7 @@ def test_every_changed_line_is_found(data: bytes):
     ("old", "new", "said"),
     [
         ("it rained on 12 days", "it rained on 30 days", ""),
-        ('"status":"unsupported","why"', '"status":"supported","why"', "the claims do not follow"),
+        ('"status":"unsupported","why"', '"status":"words","why"', "the claims do not follow"),
         ('{"answer":"In May', '{"answer":"In Mai', "the answer is not the one"),
     ],
 )
@@ -151,7 +151,7 @@ def test_records_of_a_stranger_cannot_do_anything(data: bytes):
     newer = lines[0].replace(b'"version":1', b'"version":9')
     with pytest.raises(ConfigError, match="version 9"):
         verify_proof(b"\n".join((newer, *lines[1:], b"")))
-    other = rehashed(data.replace(b'"method":"words-2"', b'"method":"other"'), lambda bodies: None)
+    other = rehashed(data.replace(b'"method":"words-3"', b'"method":"other"'), lambda bodies: None)
     assert "another method" in verify_proof(other).problems[0]
 
 

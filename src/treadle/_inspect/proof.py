@@ -67,6 +67,11 @@ class Verdict(Struct, frozen=True):
         return not self.problems
 
     @property
+    def not_supported(self) -> tuple[Claim, ...]:
+        """Every sentence that claims something and of which it cannot be said that a record says so."""
+        return tuple(claim for claim in self.claims if claim.status not in ("supported", "empty"))
+
+    @property
     def unsupported(self) -> tuple[Claim, ...]:
         return tuple(claim for claim in self.claims if claim.status == "unsupported")
 
@@ -183,6 +188,15 @@ def _hash(before: str, line: bytes) -> str:
     return hashlib.sha256(before.encode() + b"\n" + line).hexdigest()
 
 
+STATUS_TEXT = {"words": "words found (not their meaning)", "unsupported": "unsupported", "empty": "empty"}
+"""What the counts are called where a person reads them."""
+
+
+def count_text(claims: Sequence[Claim]) -> str:
+    """The counts in one line."""
+    return ", ".join(f"{count} {STATUS_TEXT[status]}" for status, count in summary(claims).items())
+
+
 def summary(claims: Sequence[Claim]) -> Mapping[str, int]:
     """How many sentences have which status."""
-    return {status: sum(claim.status == status for claim in claims) for status in ("supported", "unsupported", "empty")}
+    return {status: sum(claim.status == status for claim in claims) for status in ("words", "unsupported", "empty")}

@@ -25,7 +25,6 @@ TRUE = [
     "In May there were 12 days of rain.",
     "In May it rained on twelve days.",
     "May and June together had 15 days of rain.",
-    "You asked about the lighthouse of Lindesnes.",
 ]
 PLANTED = [
     ("Lindesnes lighthouse was built in 1665.", "1665"),
@@ -45,10 +44,10 @@ def judged(answer: str) -> Claim:
 
 
 @pytest.mark.parametrize("answer", TRUE)
-def test_what_the_records_say_is_supported(answer: str):
+def test_what_the_records_say_is_looked_up(answer: str):
     claim = judged(answer)
-    assert (claim.status, claim.why) == ("supported", "")
-    assert all(ground.seq in (0, 1) for ground in claim.grounds)
+    assert (claim.status, claim.why) == ("words", "")
+    assert all(ground.seq == 1 for ground in claim.grounds)
     assert claim.grounds
 
 
@@ -66,6 +65,20 @@ def test_numbers_have_their_records_or_how_they_follow():
     assert (claim.numbers[0].run, claim.numbers[0].seq) == ("r", 1)
 
 
+@pytest.mark.parametrize(
+    "records",
+    [
+        (),
+        (ToolDone("c", "refund", 1, "Tool 'refund' failed: the card of order 4711 has expired", "exception"),),
+        (ToolDone("c", "refund", 1, "Tool 'refund' was not run.", "denied", executed=False),),
+    ],
+)
+def test_a_request_and_a_failed_call_are_no_grounds(records: tuple[ToolDone, ...]):
+    logs = log(RunStarted("Please refund order 4711: I want my 30 euros back."), *records)
+    (claim,) = claims_of("Order 4711 was refunded.", logs)
+    assert claim.status == "unsupported"
+
+
 def test_what_claims_nothing_is_empty():
     assert [claim.status for claim in claims_of("Shall I go on? So it is.", LOGS)] == ["empty", "empty"]
 
@@ -75,7 +88,7 @@ def test_a_citation_must_say_it_itself():
     second = {"id": 2, "document": "b", "text": "It snowed."}
     logs = log(RunStarted("q"), ToolDone("c", "retrieval", 1, json.dumps({"chunks": [first, second]})))
     good, wrong, none = claims_of("Roses bloom in May [ID:1]. Roses bloom in May [ID:2]. Snow [ID:9].", logs)
-    assert good.status == "supported"
+    assert good.status == "words"
     assert wrong.why.startswith("by the passage it cites")
     assert none.why == "it cites a passage that no record has"
 
@@ -93,12 +106,12 @@ def test_what_has_no_end_is_cut_and_a_huge_log_is_bounded(monkeypatch: pytest.Mo
         RunStarted("?"), ToolDone("c", "notes", 1, "red fox " * 40_000), ToolDone("d", "notes", 1, "Blue whale.")
     )
     (fox, whale) = claims_of("The red fox. The blue whale.", logs)
-    assert fox.status == whale.status == "supported"
+    assert fox.status == whale.status == "words"
     assert all(len(ground.quote) <= MAX_SENTENCE for ground in fox.grounds)
     assert len(claims_of("x" * 5_000, logs)) == 3
     monkeypatch.setattr("treadle._plugins.evidence.support._MAX_VOTES", 1)
     first, second = claims_of("The red fox. The blue whale.", logs)
-    assert first.status == "supported"
+    assert first.status == "words"
     assert "not looked up" in second.why
     monkeypatch.setattr("treadle._plugins.evidence.passages.MAX_CHARACTERS", 100)
     assert claims_of("The blue whale.", logs)[0].status == "unsupported"

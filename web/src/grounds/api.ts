@@ -10,7 +10,8 @@ export interface Ground {
 
 export interface Claim {
   text: string;
-  status: "supported" | "unsupported" | "empty";
+  /** `words`: its words stand in the records, whatever they mean there. */
+  status: "supported" | "contradicted" | "words" | "unsupported" | "empty";
   why?: string;
   grounds?: Ground[];
   /** `seq` is missing where no record has the number. */
@@ -19,7 +20,7 @@ export interface Claim {
 
 export interface Grounds {
   claims: Claim[];
-  counts: Record<Claim["status"], number>;
+  counts: Partial<Record<Claim["status"], number>>;
   complete: boolean;
 }
 

@@ -8,7 +8,7 @@ import { Close } from "../parts/icons";
 import { useReading, Waiting } from "../reading";
 import { groundsOf, proofUrl, type Claim, type Grounds } from "./api";
 import "./grounds.css";
-import { footnoteOf, mark } from "./marks";
+import { footnoteOf, mark, WORDS } from "./marks";
 
 interface Card {
   claim: number;
@@ -53,17 +53,24 @@ function Footnotes({ run, place, shown, grounds }: { run: string; place: RefObje
   useEffect(() => setCard(null), [width]);
   useOpening(place, card, setCard);
 
-  const { supported, unsupported } = grounds.counts;
+  const counted = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((status) => grounds.counts[status]);
   const elsewhere = grounds.claims.filter((claim, number) => claim.status !== "empty" && !marked.has(number));
   return (
     <>
       <p role="status">
-        {supported + unsupported ? `${supported} of ${plural(supported + unsupported, "sentence")} ${supported === 1 ? "is" : "are"} supported by the records of this run` : "Nothing in this answer can be looked up"}
-        {unsupported > 0 && <>, <strong class="warn">{unsupported} unsupported</strong></>}
+        {counted.length ? "Sentences: " : "Nothing in this answer can be looked up"}
+        {counted.map((status, place) => (
+          <span key={status}>
+            {place > 0 && ", "}
+            <span class={status === "supported" ? "" : "warn"}>
+              {grounds.counts[status]} {WORDS[status]}
+            </span>
+          </span>
+        ))}
         {!grounds.complete && "; the answer is too long to be looked at whole"}.
       </p>
       <p class="quiet">
-        Words, names and numbers were compared, not meaning. <a href={proofUrl(run)} download>Download the proof</a>
+        Words, names and numbers were compared with the results of this run: not their meaning, and not what was done. <a href={proofUrl(run)} download>Download the proof</a>
       </p>
       {elsewhere.length > 0 && (
         <details>
@@ -171,7 +178,7 @@ function GroundCard({ card, claim, close }: { card: Card; claim: Claim; close: (
   return (
     <div class="ground-card" role="dialog" aria-label={`Grounds of: ${claim.text.slice(0, 80)}`} style={{ left: `${card.left}px`, top: `${card.top}px` }}>
       <header>
-        <strong class={claim.status === "supported" ? "" : "warn"}>{claim.status === "supported" ? "Supported" : "Unsupported"}</strong>
+        <strong class={claim.status === "supported" ? "" : "warn"}>{sentence(claim.status === "empty" ? "no claim" : WORDS[claim.status]).slice(0, -1)}</strong>
         <button type="button" class="icon" aria-label="Close the grounds" onClick={close}>
           <Close size={15} />
         </button>

@@ -1,8 +1,8 @@
-"""Each sentence of an answer, with the records it came from, or the reason why it came from none.
+"""Each sentence of an answer, with the records that have its words, or the reason why none has.
 
-No model is asked: a sentence is supported when its words, names and numbers stand in a few passages of the log. That
-finds what was made up, changed or mixed up. It does not understand: a passage with the same words may say another
-thing, and a sentence in other words than its source is marked although it is true.
+No model is asked: the words, names and numbers of a sentence are looked for in a few passages of the log. That finds
+what was made up. It does not understand: a passage with the same words may say another thing, so words that were found
+are no support, and a sentence in other words than its source is marked although it is true.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from treadle._plugins.evidence.passages import Passage, passages_of
 from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
 from treadle._types.events import Record
 
-METHOD = "words-2"
+METHOD = "words-3"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
@@ -58,8 +58,9 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     start: int
     end: int
     text: str
-    status: Literal["supported", "unsupported", "empty"]
-    """`empty`: it claims nothing that could be looked up."""
+    status: Literal["supported", "words", "unsupported", "empty"]
+    """`words`: its words stand in the records, whatever they mean there. `empty`: it claims nothing that could be
+    looked up. `supported` was said by methods before this one."""
     why: str = ""
     """Why it is unsupported."""
     grounds: tuple[Ground, ...] = ()
@@ -114,8 +115,6 @@ class _Index:
             for _, value in passage.words.numbers:
                 self._by_number.setdefault(value, []).append(position)
             self._names.update(name.casefold() for name in passage.words.names)
-        asked = [passage.words.content for passage in passages if passage.said]
-        self._asked: frozenset[str] = frozenset().union(*asked) if asked else frozenset()
 
     def claim(self, sentence: Sentence) -> Claim:
         words = words_of(sentence.text)
@@ -137,7 +136,7 @@ class _Index:
         grounds, covered = self._grounds(words, among)
         numbers = tuple(self._link(text, value, words, grounds) for text, value in words.numbers)
         quotes = tuple(Ground(p.run, p.seq, p.text) for p in (self.passages[i] for i in grounds))
-        claim = Claim(sentence.start, sentence.end, sentence.text, "supported", "", quotes, numbers)
+        claim = Claim(sentence.start, sentence.end, sentence.text, "words", "", quotes, numbers)
         loose = [n.text for n in numbers if n.seq < 0 and not n.worked_out and n.text[0].isdigit()]
         unknown = [name for name in words.names if not self._knows(name)]
         missing = sorted(words.content - covered)
@@ -147,14 +146,13 @@ class _Index:
             return _claim(sentence, "unsupported", f"{unknown[0]} is in no record", claim)
         if words.content and len(missing) > (1 - ENOUGH) * len(words.content):
             return _claim(sentence, "unsupported", f"no record has the words: {', '.join(missing[:5])}", claim)
-        told = [self.passages[i] for i in grounds if not self.passages[i].said]
-        if told and words.negated != any(passage.words.negated for passage in told):
+        if grounds and words.negated != any(self.passages[i].words.negated for i in grounds):
             said = "says no where its grounds do not" if words.negated else "does not say no where its grounds do"
             return _claim(sentence, "unsupported", f"it {said}", claim)
         return claim
 
     def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
-        """A few passages that together have most of the words; what tools said comes before what the user said."""
+        """A few passages that together have most of the words."""
         votes: dict[int, float] = {}
         for word in words.content:
             places = self._places(self._by_word.get(word, ()), among)
@@ -163,11 +161,9 @@ class _Index:
         for _, value in words.numbers:
             for position in self._places(self._by_number.get(value, ()), among):
                 votes[position] = votes.get(position, 0.0) + 2
-        best = heapq.nsmallest(
-            200, votes, key=lambda position: (self.passages[position].said, -votes[position], position)
-        )
+        best = heapq.nsmallest(200, votes, key=lambda position: (-votes[position], position))
         chosen: list[int] = []
-        covered: frozenset[str] = self._asked & words.content
+        covered: frozenset[str] = frozenset()
         wanted = {value for _, value in words.numbers}
         for _ in range(_MAX_GROUNDS):
             gains = [(self._gain(position, words, covered, wanted), -rank) for rank, position in enumerate(best)]
@@ -178,9 +174,7 @@ class _Index:
             found = self.passages[best[-rank]].words
             covered |= found.content & words.content
             wanted -= self._values(best[-rank])
-        if not chosen and covered:  # every word of it is in the question: one record that speaks of it is enough
-            chosen = best[:1]
-        if wanted and chosen:  # it may be worked out from what stands beside words that the user said, too
+        if wanted and chosen:  # it may be worked out from what stands beside its other words
             for position in best:
                 own = frozenset[str]().union(*(self.passages[i].words.content for i in chosen))
                 if len(chosen) < _MAX_GROUNDS and (self.passages[position].words.content - own) & words.content:

@@ -1,4 +1,4 @@
-"""An answer whose every citation supports its sentence: the others are removed, replaced, or the sentence is marked."""
+"""An answer whose citations have the words of their sentences: others are removed, replaced, or the sentence marked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Report(Struct, frozen=True):
 
 
 def checked_answer(answer: str, sources: Sources, unsupported: Unsupported = "mark") -> Report:
-    """The answer with only citations that support their sentences; one that fits is put where there was none."""
+    """The answer with only citations that have their sentence's words; one that fits is put where there was none."""
     pieces: list[str] = []
     done: list[Checked] = []
     end = 0

@@ -43,7 +43,7 @@ _MAX_TOLD = 8
 
 
 class Research(Plugin):
-    """Plans, keeps notes, and checks: every citation that stays in the answer supports its sentence."""
+    """Plans, keeps notes, and checks: the source of every citation that stays has the words of its sentence."""
 
     name = "research"
     harmless = True

@@ -27,7 +27,7 @@ class GroundsBody(Struct, frozen=True):
     method: str
     """How grounds were looked for; a proof names it, too."""
     claims: list[Claim]
-    """Each sentence of the answer by its place in it, in characters: supported, unsupported, or empty."""
+    """Each sentence of the answer by its place in it, in characters: words found, unsupported, or empty."""
     counts: dict[str, int]
     complete: bool
     """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
@@ -35,7 +35,7 @@ class GroundsBody(Struct, frozen=True):
 
 @routes("GET", "/api/runs/{run_id}/grounds", GroundsBody, errors=(404, 409))
 async def run_grounds(call: Call) -> Response:
-    """Return the grounds of each sentence and number of a run's answer: the records they came from, or none."""
+    """Return the records that have the words and numbers of each sentence of a run's answer, or none."""
     grounds = await _computed(call, grounds_of_answer)
     claims = [Claim(c.start, c.end, c.text, c.status, c.why, _quoted(c.grounds), c.numbers) for c in grounds.claims]
     return answer(
