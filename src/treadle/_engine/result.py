@@ -11,7 +11,7 @@ from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types import errors
 from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
-from treadle._types.events import Artifact, RunFinished, StopReason
+from treadle._types.events import Artifact, LedgerEntry, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
@@ -85,6 +85,9 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
     """What was read from outside (results of `untrusted` tools), first source first."""
     earlier: int = 0
     """How many of `messages` were there before: the system prompt and the history."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts, from the record: done, failed, refused or unknown. It is right whatever the
+    answer says."""
 
     @property
     def new_messages(self) -> list[Message]:
@@ -238,4 +241,5 @@ def result_of(
         pending=pending_calls(state),
         sources=tuple(state.provenance.sources),
         earlier=earlier,
+        ledger=state.ledger.entries,
     )

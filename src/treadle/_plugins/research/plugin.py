@@ -70,6 +70,7 @@ class Research(Plugin):
                 object_schema(properties, ("fact", "source")),
                 self._take,
                 effect="idempotent",
+                acts=False,
                 concurrent=False,
                 pinned=True,
                 context_param="context",
