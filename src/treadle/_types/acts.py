@@ -21,7 +21,7 @@ class Act(Struct, frozen=True, omit_defaults=True, gc=False):
     args: dict[str, Any] = {}
     """The arguments that say what it is done to: those the tool declares (`identifies=`), else all plain ones."""
     key: str = ""
-    """Stands for all arguments: two calls with the same key are the same call."""
+    """Stands for all arguments: two calls with the same key are the same call. Empty where they could not be used."""
     identified: bool = False
     """The tool declares which arguments identify a call."""
     declared: bool = False

@@ -34,8 +34,9 @@ class Ledger(Struct, gc=False):
             return
         state, text = state_of(event)
         reason = _OWN_WORDS.sub("", short(text)).rstrip(" .") if state != "done" else short(text)
+        key = "" if event.error == "invalid_args" else act.key
         entry = LedgerEntry(
-            event.call_id, event.name, state, act.args, reason, record.run, record.seq, record.time, act.key,
+            event.call_id, event.name, state, act.args, reason, record.run, record.seq, record.time, key,
             act.identified, act.declared,
         )  # fmt: skip
         self._add((entry,))

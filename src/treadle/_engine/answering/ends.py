@@ -11,6 +11,7 @@ from treadle._engine.answering.answer import force_answer, leaves_words, polishe
 from treadle._engine.answering.output import typed_answer
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
+from treadle._engine.receipts.enforce import sent_back, settled
 from treadle._engine.result import metadata_of, result_of
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import (
@@ -49,6 +50,10 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
+    if may_go_on and reason == "answer" and (told := sent_back(run, answer)):
+        run.answer.retract()
+        await run.emit(*told)
+        return
     stopped = run.state.constraints.answer_only
     if reason == "answer":
         answer, reason = answer.strip(), "stuck" if stopped else reason
@@ -98,6 +103,7 @@ async def finish(
         answer, source = await write_answer(run, brief)
     elif reason not in ("error", "empty"):
         answer = await polished(run, answer)
+    answer, success, error = settled(run, answer, reason, success, error)
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
             return
