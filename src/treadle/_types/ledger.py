@@ -15,7 +15,7 @@ from treadle._types.messages import text_of
 
 _NOT_RUN = ("denied", "rejected", "invalid_args", "cancelled", "unknown_tool")
 _UNSURE = ("unknown_outcome", "timeout", "cancelled")
-_OWN_WORDS = re.compile(r"^Tool '[^']*' (?:failed|was not run|was not called)?[: ]*")
+_OWN_WORDS = re.compile(r"^Tool '[^']*' (?:failed|was not run|was not called)?(?:, because)?[: ]*")
 _SAYS_ERROR = re.compile(r"\s*error\b\s*[:!\-]", re.IGNORECASE)
 
 
@@ -34,9 +34,10 @@ class Ledger(Struct, gc=False):
             return
         state, text = state_of(event)
         reason = _OWN_WORDS.sub("", short(text)).rstrip(" .") if state != "done" else short(text)
-        key = "" if event.error == "invalid_args" else act.key
+        # Arguments that could not be used say nothing about what was meant.
+        key, args = ("", {}) if event.error == "invalid_args" else (act.key, act.args)
         entry = LedgerEntry(
-            event.call_id, event.name, state, act.args, reason, record.run, record.seq, record.time, key,
+            event.call_id, event.name, state, args, reason, record.run, record.seq, record.time, key,
             act.identified, act.declared,
         )  # fmt: skip
         self._add((entry,))

@@ -129,7 +129,7 @@ class RunView:
             it.End(
                 END, event.stop_reason, event.success, failed, "" if failed else event.answer,
                 event.answer if failed else "", event.error, event.error_type, state.iteration,
-                state.updated - state.created, event.unread,
+                state.updated - state.created, event.unread, state.ledger.entries,
             )
         )  # fmt: skip
 

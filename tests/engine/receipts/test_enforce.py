@@ -75,9 +75,7 @@ def test_a_tool_that_declares_nothing_may_have_been_asked_a_question():
         return "text"
 
     lost = agent(call("read", name="a"), "It is fine.", tools=[read]).run_sync("q")
-    assert "[not done: read (name a)" in lost.answer, "nothing came after it"
-    went_on = agent(call("read", name="a"), call("read", name="b"), "It is fine.", tools=[read]).run_sync("q")
-    assert went_on.answer == "It is fine."
+    assert (lost.answer, lost.ledger[0].state) == ("It is fine.", "failed")
     named = agent(call("read", name="a17"), call("read", name="b"), "a17 is fine.", tools=[read]).run_sync("q")
     assert "[not done: read (name a17)" in named.answer
 

@@ -22,7 +22,8 @@ _NOT_MEANT = re.compile(
 """Denials that admit nothing: "I couldn't be happier", "without any problem"."""
 _FAILURE = re.compile(
     rf"\b(?:could|can){_NOT}\b|{_NOT} (?:able|possible|allowed|done|work|go through|succeed|sure|certain)\b"
-    r"|\b(?:unable|impossible|unknown|uncertain|unclear|refused|declined|denied|rejected)\b|\b(?:fail|error|unsuccess)\w*"
+    r"|\b(?:unable|impossible|unknown|uncertain|unclear|refused|declined|denied|rejected|gave up)\b"
+    r"|\b(?:fail|error|unsuccess)\w*"
     r"|\b(?:nicht|kein\w*|fehlgeschlagen|gescheitert|abgelehnt|verweigert|unklar|unbekannt)\b"
     r"|\bno (?:(?:se|lo|la|le|me|les|te) )*(?:fue|es|ha[ns]?|he|hemos|(?:pud|pued|est|logr|consegu)\w+)\b"
     r"|\bfall[oó]\b|\b(?:fallid|rechazad|denegad|desconocid)\w+|\bimposible\b",
@@ -70,12 +71,11 @@ def _is_open(number: int, entries: Sequence[LedgerEntry], answer: str) -> bool:
     done = [(place, other) for place, other in enumerate(entries) if other.state == "done"]
     if any((other.tool, other.key) == (entry.tool, entry.key) for _, other in done):
         return False  # the same call, before or after it
-    later = [other for place, other in done if place > number]
     if entry.declared:
-        return not any(_makes_up_for(entry, other) for other in later)
-    # It may have been a question that another one has answered; but what the answer speaks of was not done.
+        return not any(_makes_up_for(entry, other) for place, other in done if place > number)
+    # It may have been a mere question; but what the answer speaks of was not done.
     values = _identifiers(entry) - {value for _, other in done for value in _identifiers(other)}
-    return not later or not values.isdisjoint(word.casefold() for word in _WORD.findall(answer))
+    return not values.isdisjoint(word.casefold() for word in _WORD.findall(answer))
 
 
 def _makes_up_for(entry: LedgerEntry, later: LedgerEntry) -> bool:
