@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit import add, call, go
 from treadle import Agent, ConfigError, ScriptedModel, open_journal, prove_answer, tool, verify_proof
-from treadle._inspect.proof import grounds_of_answer, summary
+from treadle._inspect.proof import count_text, grounds_of_answer
 
 
 @tool(effect="pure")
@@ -41,7 +41,7 @@ def test_an_intact_proof_says_what_is_supported(data: bytes):
     verdict = verify_proof(data)
     assert verdict.intact
     assert verdict.answer == ANSWER
-    assert summary(verdict.claims) == {"words": 1, "unsupported": 1, "empty": 0}
+    assert count_text(verdict.claims) == "1 supported, 1 unsupported"
     assert [claim.text for claim in verdict.unsupported] == ["In June it rained on 30 days."]
     (ground,) = verdict.claims[0].grounds
     assert ground.run.startswith(f"{verdict.run}."), "the tool of the agent that was asked, not its words"
@@ -151,7 +151,7 @@ def test_records_of_a_stranger_cannot_do_anything(data: bytes):
     newer = lines[0].replace(b'"version":1', b'"version":9')
     with pytest.raises(ConfigError, match="version 9"):
         verify_proof(b"\n".join((newer, *lines[1:], b"")))
-    other = rehashed(data.replace(b'"method":"words-3"', b'"method":"other"'), lambda bodies: None)
+    other = rehashed(data.replace(b'"method":"support-1"', b'"method":"other"'), lambda bodies: None)
     assert "another method" in verify_proof(other).problems[0]
 
 

@@ -69,11 +69,12 @@ class Verdict(Struct, frozen=True):
     @property
     def not_supported(self) -> tuple[Claim, ...]:
         """Every sentence that claims something and of which it cannot be said that a record says so."""
-        return tuple(claim for claim in self.claims if claim.status not in ("supported", "empty"))
+        return tuple(claim for claim in self.claims if claim.status not in ("supported", "receipted", "empty"))
 
     @property
     def unsupported(self) -> tuple[Claim, ...]:
-        return tuple(claim for claim in self.claims if claim.status == "unsupported")
+        """Every sentence that no record has the words of, or that one contradicts."""
+        return tuple(claim for claim in self.claims if claim.status in ("unsupported", "contradicted"))
 
 
 class Grounds(Struct, frozen=True):
@@ -188,15 +189,22 @@ def _hash(before: str, line: bytes) -> str:
     return hashlib.sha256(before.encode() + b"\n" + line).hexdigest()
 
 
-STATUS_TEXT = {"words": "words found (not their meaning)", "unsupported": "unsupported", "empty": "empty"}
+STATUS_TEXT = {
+    "supported": "supported",
+    "receipted": "receipted",
+    "contradicted": "contradicted",
+    "words": "only words match",
+    "unsupported": "unsupported",
+    "empty": "empty",
+}
 """What the counts are called where a person reads them."""
 
 
 def count_text(claims: Sequence[Claim]) -> str:
     """The counts in one line."""
-    return ", ".join(f"{count} {STATUS_TEXT[status]}" for status, count in summary(claims).items())
+    return ", ".join(f"{count} {STATUS_TEXT[status]}" for status, count in summary(claims).items() if count)
 
 
 def summary(claims: Sequence[Claim]) -> Mapping[str, int]:
     """How many sentences have which status."""
-    return {status: sum(claim.status == status for claim in claims) for status in ("words", "unsupported", "empty")}
+    return {status: sum(claim.status == status for claim in claims) for status in STATUS_TEXT}

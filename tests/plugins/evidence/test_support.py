@@ -30,8 +30,8 @@ PLANTED = [
     ("Lindesnes lighthouse was built in 1665.", "1665"),
     ("The lighthouse of Lindesnes was painted red by the architect Olav Hansen.", "Olav"),
     ("It stands at the southern tip of Denmark.", "Denmark"),
-    ("The keeper lived there in winter.", "does not say no"),
-    ("The light can not be seen from 18 nautical miles away.", "says no"),
+    ("The keeper lived there in winter.", "a record says otherwise: The keeper did not live there"),
+    ("The light can not be seen from 18 nautical miles away.", "a record says otherwise"),
     ("In May there were 3 days of rain.", "3"),
     ("Visitors enjoy excellent coffee beside a warm fireplace.", "no record has the words"),
     ("May and June together had 17 days of rain.", "17"),
@@ -46,7 +46,8 @@ def judged(answer: str) -> Claim:
 @pytest.mark.parametrize("answer", TRUE)
 def test_what_the_records_say_is_looked_up(answer: str):
     claim = judged(answer)
-    assert (claim.status, claim.why) == ("words", "")
+    assert claim.status in ("supported", "words")
+    assert not claim.why
     assert all(ground.seq == 1 for ground in claim.grounds)
     assert claim.grounds
 
@@ -54,7 +55,7 @@ def test_what_the_records_say_is_looked_up(answer: str):
 @pytest.mark.parametrize(("answer", "why"), [pair for pair in PLANTED if pair[1] != "3"])
 def test_what_was_made_up_is_found(answer: str, why: str):
     claim = judged(answer)
-    assert claim.status == "unsupported"
+    assert claim.status in ("unsupported", "contradicted")
     assert why in claim.why
 
 
@@ -88,15 +89,15 @@ def test_a_citation_must_say_it_itself():
     second = {"id": 2, "document": "b", "text": "It snowed."}
     logs = log(RunStarted("q"), ToolDone("c", "retrieval", 1, json.dumps({"chunks": [first, second]})))
     good, wrong, none = claims_of("Roses bloom in May [ID:1]. Roses bloom in May [ID:2]. Snow [ID:9].", logs)
-    assert good.status == "words"
+    assert good.status == "supported"
     assert wrong.why.startswith("by the passage it cites")
     assert none.why == "it cites a passage that no record has"
 
 
 def test_the_measure_over_all_of_them():
     """The same as one figure: how many planted sentences are found, and how many true ones are marked wrongly."""
-    found = [judged(answer).status == "unsupported" for answer, _ in PLANTED]
-    wrongly = [judged(answer).status == "unsupported" for answer in TRUE]
+    found = [judged(answer).status in ("unsupported", "contradicted") for answer, _ in PLANTED]
+    wrongly = [judged(answer).status in ("unsupported", "contradicted") for answer in TRUE]
     assert sum(found) >= len(PLANTED) - 1
     assert sum(wrongly) == 0
 
@@ -106,12 +107,12 @@ def test_what_has_no_end_is_cut_and_a_huge_log_is_bounded(monkeypatch: pytest.Mo
         RunStarted("?"), ToolDone("c", "notes", 1, "red fox " * 40_000), ToolDone("d", "notes", 1, "Blue whale.")
     )
     (fox, whale) = claims_of("The red fox. The blue whale.", logs)
-    assert fox.status == whale.status == "words"
+    assert fox.status == whale.status == "supported"
     assert all(len(ground.quote) <= MAX_SENTENCE for ground in fox.grounds)
     assert len(claims_of("x" * 5_000, logs)) == 3
     monkeypatch.setattr("treadle._plugins.evidence.support._MAX_VOTES", 1)
     first, second = claims_of("The red fox. The blue whale.", logs)
-    assert first.status == "words"
+    assert first.status == "supported"
     assert "not looked up" in second.why
     monkeypatch.setattr("treadle._plugins.evidence.passages.MAX_CHARACTERS", 100)
     assert claims_of("The blue whale.", logs)[0].status == "unsupported"

@@ -13,7 +13,7 @@ from treadle._inspect.proof import prove_answer, verify_proof
 from treadle._journal import Journal
 from treadle._plugins.evidence.support import Claim
 
-_MARKS = {"supported": "~", "words": "~", "unsupported": "!", "empty": " "}
+_MARKS = {"supported": "+", "receipted": "+", "contradicted": "x", "words": "~", "unsupported": "!", "empty": " "}
 
 
 async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -38,7 +38,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
-    """Print a line for each sentence: its words are in records (~), and in which, or they are not (!)."""
+    """Print a line for each sentence: supported or receipted (+), contradicted (x), words match (~), neither (!)."""
     for claim in claims:
         records = sorted({(ground.run, ground.seq) for ground in claim.grounds})
         numbers = [f"{n.text} = {n.worked_out}" for n in claim.numbers if n.worked_out]

@@ -111,6 +111,12 @@ def admits(answer: str, entry: LedgerEntry, *, alone: bool) -> bool:
     return admitted
 
 
+def denies(sentence: str) -> bool:
+    """Return whether a sentence says that something was not done."""
+    plain = _NOT_MEANT.sub(" ", sentence)
+    return bool(_FAILURE.search(plain) or _NEGATION.search(plain))
+
+
 def _names(clause: str, entry: LedgerEntry) -> bool:
     """Return whether a clause has one of the identifying values."""
     words = {word.casefold() for word in _WORD.findall(clause)}

@@ -31,6 +31,8 @@ class Passage(Struct, frozen=True):
     words: Words
     cited_as: str = ""
     """The id it is cited with, `[ID:i]`, if it is a passage of a knowledge base."""
+    title: str = ""
+    """What it is about, where that is known."""
 
 
 def passages_of(logs: Mapping[str, Sequence[Record]]) -> list[Passage]:

@@ -1,8 +1,8 @@
-"""Each sentence of an answer, with the records that have its words, or the reason why none has.
+"""Each sentence of an answer: supported by a record, contradicted, or only its words stand in some, or not even these.
 
-No model is asked: the words, names and numbers of a sentence are looked for in a few passages of the log. That finds
-what was made up. It does not understand: a passage with the same words may say another thing, so words that were found
-are no support, and a sentence in other words than its source is marked although it is true.
+No model is asked: the words, names and numbers of a sentence are looked for in a few passages of the log, and each of
+these is compared with it (`meaning`). A sentence in other words than its source stays open although it is true. What an
+answer says was done is held against the calls that acted, too (`_engine.receipts`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.receipts.matching import Deeds, Receipt
+from treadle._plugins.evidence.meaning import compare
 from treadle._plugins.evidence.passages import Passage, passages_of
 from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
 from treadle._types.events import Record
 
-METHOD = "words-3"
+METHOD = "support-1"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
@@ -34,6 +36,9 @@ _MAX_PLACES = 5_000
 _MAX_VOTES = 4_000_000
 """For all sentences of an answer: it bounds the time, and is the same on every machine."""
 _MAX_OPERANDS = 12
+
+
+Status = Literal["supported", "receipted", "contradicted", "words", "unsupported", "empty"]
 
 
 class Ground(Struct, frozen=True, omit_defaults=True):
@@ -58,26 +63,43 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     start: int
     end: int
     text: str
-    status: Literal["supported", "words", "unsupported", "empty"]
-    """`words`: its words stand in the records, whatever they mean there. `empty`: it claims nothing that could be
-    looked up. `supported` was said by methods before this one."""
+    status: Status
+    """`supported`: a record says so. `receipted`: its ids, amounts and dates all belong to one call that was done.
+    `contradicted`: a record, or a call that was not done, speaks against it. `words`: only its words stand in the
+    records, whatever they mean there. `empty`: it claims nothing that could be looked up."""
     why: str = ""
     """Why it is unsupported."""
     grounds: tuple[Ground, ...] = ()
     numbers: tuple[NumberLink, ...] = ()
+    receipt: Receipt | None = None
+    """What the calls that acted say about it, where it names an id, an amount or a date."""
 
 
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
-    index = _Index(passages_of(logs))
-    return tuple(index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    index, deeds = _Index(passages_of(logs)), Deeds(logs)
+    found = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    return tuple(_receipted(claim, deeds) for claim in found)
+
+
+def _receipted(claim: Claim, deeds: Deeds) -> Claim:
+    """The claim with its receipt. What a record says is not contradicted by what was done."""
+    receipt = deeds.receipt(claim.text) if claim.status != "empty" else None
+    if receipt is None:
+        return claim
+    status, why = claim.status, claim.why
+    if receipt.outcome == "receipted" and status != "supported":
+        status, why = "receipted", ""
+    elif receipt.outcome == "contradicted" and status == "unsupported":
+        status, why = "contradicted", receipt.why
+    return msgspec.structs.replace(claim, status=status, why=why, receipt=receipt)
 
 
 def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
     """Why a sentence does not rest on these texts alone, each with its title; empty if it does. A number must stand
     there: what is worked out from others is not what a source says."""
     passages = [
-        Passage("", number, piece.text, _titled(title, piece.text))
+        Passage("", number, piece.text, _titled(title, piece.text), title=title)
         for number, (title, text) in enumerate(texts)
         for piece in sentences(text)[:MAX_SENTENCES]
     ]
@@ -89,7 +111,7 @@ def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
             plain = without_denial(title)
             sentence = re.sub(re.escape(title), lambda _, plain=plain: plain, sentence, flags=re.IGNORECASE)
     claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
-    return next((claim.why for claim in claims if claim.status == "unsupported"), "")
+    return next((claim.why for claim in claims if claim.status in ("unsupported", "contradicted")), "")
 
 
 def _titled(title: str, text: str) -> Words:
@@ -127,8 +149,8 @@ class _Index:
             if not among:
                 return _claim(sentence, "unsupported", "it cites a passage that no record has")
             claim = self._judged(sentence, words, among)
-            if claim.status == "unsupported":
-                return _claim(sentence, "unsupported", f"by the passage it cites: {claim.why}", claim)
+            if claim.why:
+                return _claim(sentence, claim.status, f"by the passage it cites: {claim.why}", claim)
             return claim
         return self._judged(sentence, words, None)
 
@@ -140,15 +162,20 @@ class _Index:
         loose = [n.text for n in numbers if n.seq < 0 and not n.worked_out and n.text[0].isdigit()]
         unknown = [name for name in words.names if not self._knows(name)]
         missing = sorted(words.content - covered)
+        verdicts = [compare(sentence.text, self.passages[i].text, self.passages[i].title) for i in grounds]
+        if "supported" in verdicts:
+            return msgspec.structs.replace(claim, status="supported")
+        if "contradicted" in verdicts[:1] and not any(number.worked_out for number in numbers):
+            quote = self.passages[grounds[0]].text
+            return _claim(sentence, "contradicted", f"a record says otherwise: {quote[:200]}", claim)
         if loose:
             return _claim(sentence, "unsupported", f"{loose[0]} is in no record that speaks of this", claim)
         if unknown:
             return _claim(sentence, "unsupported", f"{unknown[0]} is in no record", claim)
         if words.content and len(missing) > (1 - ENOUGH) * len(words.content):
             return _claim(sentence, "unsupported", f"no record has the words: {', '.join(missing[:5])}", claim)
-        if grounds and words.negated != any(self.passages[i].words.negated for i in grounds):
-            said = "says no where its grounds do not" if words.negated else "does not say no where its grounds do"
-            return _claim(sentence, "unsupported", f"it {said}", claim)
+        if not words.negated and any(self.passages[i].words.negated for i in grounds):
+            return _claim(sentence, "unsupported", "it does not say no where its grounds do", claim)
         return claim
 
     def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
@@ -224,9 +251,7 @@ class _Index:
         return bool(parts) and all(part in self._by_word for part in parts)
 
 
-def _claim(
-    sentence: Sentence, status: Literal["unsupported", "empty"], why: str = "", found: Claim | None = None
-) -> Claim:
+def _claim(sentence: Sentence, status: Status, why: str = "", found: Claim | None = None) -> Claim:
     grounds = found.grounds if found is not None else ()
     numbers = found.numbers if found is not None else ()
     return Claim(sentence.start, sentence.end, sentence.text, status, why, grounds, numbers)

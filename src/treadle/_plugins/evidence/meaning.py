@@ -1,0 +1,206 @@
+"""What can be told of a sentence and a passage without a model: supported, contradicted, or only words match.
+
+Supported is a sentence whose every word stands in one passage, in the same order and close together, with the same
+numbers and units, dates, quantifiers and negation, where the passage states it without a condition. Contradicted is one
+that has the words of a passage and says the opposite of what can be compared. Everything else stays open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Literal
+
+from msgspec import Struct
+
+from treadle._plugins.evidence.canonical import canonical
+from treadle._plugins.evidence.words import is_negation, stem, words_of
+
+Verdict = Literal["supported", "contradicted", "words"]
+_TOKEN = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+(?:[-/'’]\w+)*")  # noqa: RUF001
+_CITATION = re.compile(r"\[ID:[^\[\]\n]{0,80}\]", re.IGNORECASE)
+_MARKERS = {
+    "hedge": "if unless would could might may should will expect expected expects plan plans planned forecast "
+    "forecasts likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped",
+    "quantifier": "all every each most many some few several only both half any nearly almost",
+    "rise": "rise rose risen rising grow grew grown growing increase increased increases gain gained climb climbed",
+    "fall": "fall fell fallen falling drop dropped decline declined decrease decreased decreases shrink shrank",
+    "compare": "more less fewer over under above below least than before after until since between",
+}
+"""Words that say how something is meant. A passage with a hedge says less than that it is so."""
+_KIND = {word: kind for kind, listed in _MARKERS.items() for word in listed.split()}
+_NEAR = 2
+"""Content words of a passage that may be left out between two of a sentence, beside an eighth of it."""
+_ENOUGH = 0.75
+
+
+class _Read(Struct, frozen=True):
+    order: tuple[str, ...]
+    """Content words, numbers and dates, in order."""
+    content: frozenset[str]
+    """The words among them."""
+    quantities: tuple[tuple[Decimal, str], ...]
+    dates: frozenset[str]
+    negated: bool
+    hedges: frozenset[str]
+    quantifiers: frozenset[str]
+    compared: frozenset[str]
+    direction: int
+    names: tuple[str, ...]
+    passive: bool
+    symmetric: bool
+    """It may say the same of two in either order: "Anna and Berta", or by a passive."""
+
+
+def compare(sentence: str, passage: str, title: str = "") -> Verdict:
+    """What one passage says about a sentence; `title` names what the passage is about."""
+    if _bare(sentence) == _bare(passage):
+        return "supported"
+    said, source = _read(sentence), _read(passage)
+    about = frozenset(_read(title).order) if title else frozenset[str]()
+    words = said.content - about
+    named = words - {unit for _, unit in said.quantities}
+    shared = len(named & source.content) / len(named) if named else 1.0
+    if shared >= _ENOUGH and _opposes(said, source, words):
+        return "contradicted"
+    return "supported" if words <= source.content and _agrees(said, source, about) else "words"
+
+
+def _opposes(said: _Read, source: _Read, words: frozenset[str]) -> bool:
+    """Return whether two that speak of the same differ in what can be compared."""
+    if words <= source.content and said.negated != source.negated and not said.hedges ^ source.hedges:
+        return True
+    if said.direction * source.direction < 0:
+        return True
+    if _wrong_way(said):
+        return True
+    if said.quantifiers & {"all", "every"} and source.quantifiers & {"some", "few", "most", "half", "several"}:
+        return True
+    if words <= source.content and _swapped(said, source):
+        return True
+    return _other_quantity(said, source, words) or (
+        len(said.dates) == 1 and len(source.dates) == 1 and said.dates != source.dates and words <= source.content
+    )
+
+
+def _other_quantity(said: _Read, source: _Read, words: frozenset[str]) -> bool:
+    """Return whether a number has another unit, or a unit another number, where there is no other to be meant."""
+    for value, unit in said.quantities:
+        values = {number for number, other in source.quantities if other == unit}
+        units = {other for number, other in source.quantities if number == value}
+        if unit and all(units) and units and unit not in units and words - {unit} <= source.content - units:
+            return True
+        if unit and len(values) == 1 and value not in values and not units and len(said.quantities) == 1:
+            return True
+    return False
+
+
+def _wrong_way(said: _Read) -> bool:
+    """Return whether a sentence denies itself: "fell from 41 to 48"."""
+    values = [value for value, _ in said.quantities]
+    return bool(said.direction) and said.order.count("from:to") == 1 and len(values) >= 2 and (
+        (values[1] - values[0]) * said.direction < 0
+    )  # fmt: skip
+
+
+def _swapped(said: _Read, source: _Read) -> bool:
+    """Return whether two names have changed places around the same words."""
+    mine = [name for name in said.names if name in source.names]
+    theirs = [name for name in source.names if name in said.names]
+    return len(mine) >= 2 and mine != theirs and mine == _turned(theirs) and not (said.symmetric or source.symmetric)
+
+
+def _turned(names: Sequence[str]) -> list[str]:
+    """The names with their two halves exchanged: "Karin Dahl ... Per Moen" is "Per Moen ... Karin Dahl"."""
+    half = len(names) // 2
+    return [*names[half:], *names[:half]] if len(names) % 2 == 0 else []
+
+
+def _agrees(said: _Read, source: _Read, about: frozenset[str]) -> bool:
+    """Return whether everything that can be compared is the same, in the same order and close together."""
+    if said.negated != source.negated or said.hedges != source.hedges or said.passive != source.passive:
+        return False
+    if not said.quantifiers <= source.quantifiers or (said.quantifiers != source.quantifiers and said.quantities):
+        return False
+    if said.direction != source.direction or said.compared != (source.compared & said.compared):
+        return False
+    if not set(said.quantities) <= set(source.quantities) or not said.dates <= source.dates:
+        return False
+    wanted = [word for word in said.order if word not in about or word in source.content]
+    return _close(wanted, source.order)
+
+
+def _close(wanted: Sequence[str], source: Sequence[str]) -> bool:
+    """Return whether the words stand in the passage in their order, with few others between them."""
+    if not wanted:
+        return True
+    room = _NEAR + len(wanted) // 8
+    for start in (place for place, word in enumerate(source) if word == wanted[0]):
+        at, skipped = start, 0
+        for word in wanted[1:]:
+            try:
+                place = source.index(word, at + 1)
+            except ValueError:
+                break
+            skipped += place - at - 1
+            at = place
+        else:
+            if skipped <= room:
+                return True
+    return False
+
+
+def _bare(text: str) -> str:
+    return " ".join(word.casefold() for word in _TOKEN.findall(_CITATION.sub(" ", text)))
+
+
+def _read(text: str) -> _Read:
+    order: list[str] = []
+    quantities: list[tuple[Decimal, str]] = []
+    dates: set[str] = set()
+    markers: dict[str, set[str]] = {kind: set() for kind in _MARKERS}
+    names: list[str] = []
+    negated = False
+    tokens = _TOKEN.findall(canonical(_CITATION.sub(" ", text)))
+    for place, token in enumerate(tokens):
+        low = token.casefold()
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token):
+            dates.add(token)
+            order.append(token)
+        elif re.fullmatch(r"[\d,]+(?:\.\d+)?", token) and len(token) <= 20:
+            value = Decimal(token.replace(",", "")).normalize()
+            following = tokens[place + 1].casefold() if place + 1 < len(tokens) else ""
+            unit = stem(following) if following.isalpha() and words_of(following).content else ""
+            quantities.append((value, unit))
+            order.append(str(value))
+        elif is_negation(low):
+            quantified = place + 1 < len(tokens) and tokens[place + 1].casefold() in ("all", "every", "only")
+            negated = negated if quantified else not negated
+        elif (kind := _KIND.get(low)) is not None:
+            markers[kind].add(f"not {low}" if place and is_negation(tokens[place - 1].casefold()) else low)
+        else:
+            read = words_of(f"x {token}")
+            order.extend(stem(part) for part in re.split(r"[-/]", low) if stem(part) in read.content)
+            if read.numbers:
+                order.append(str(read.numbers[0][1].normalize()))
+                quantities.append((read.numbers[0][1].normalize(), ""))
+            if (read.names and place) or (token[0].isupper() and place == 0 and read.content):
+                names.append(low)
+    if re.search(r"\bfrom\b.*\d.*\bto\b.*\d", text):
+        order.append("from:to")
+    passive = bool(re.search(r"\b(?:is|was|were|are|been|be)\b[^.]*\bby\b", text))
+    return _Read(
+        tuple(order),
+        frozenset(word for word in order if word != "from:to" and not word[0].isdigit()),
+        tuple(quantities),
+        frozenset(dates),
+        negated,
+        frozenset(markers["hedge"]),
+        frozenset(markers["quantifier"]),
+        frozenset(markers["compare"]),
+        bool(markers["rise"]) - bool(markers["fall"]),
+        tuple(names),
+        passive,
+        passive or bool(re.search(r"\b(?:and|or|with|between)\b", text)),
+    )
