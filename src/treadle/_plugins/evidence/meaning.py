@@ -18,7 +18,10 @@ from treadle._plugins.evidence.canonical import canonical
 from treadle._plugins.evidence.words import is_negation, stem, words_of
 
 Verdict = Literal["supported", "contradicted", "words"]
-_TOKEN = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+(?:[-/'’]\w+)*")  # noqa: RUF001
+_TOKEN = re.compile(
+    r"\d{4}-\d{2}-\d{2}|\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|[^\W\d]+(?:[-/'’][^\W\d]+)*|\w+"  # noqa: RUF001
+)
+_CLAUSE = re.compile(r"[,;:()]|\b(?:but|despite|although|though|while|whereas|because|which|who)\b", re.IGNORECASE)
 _CITATION = re.compile(r"\[ID:[^\[\]\n]{0,80}\]", re.IGNORECASE)
 _MARKERS = {
     "hedge": "if unless would could might may should will expect expected expects plan plans planned forecast "
@@ -33,6 +36,8 @@ _KIND = {word: kind for kind, listed in _MARKERS.items() for word in listed.spli
 _NEAR = 2
 """Content words of a passage that may be left out between two of a sentence, beside an eighth of it."""
 _ENOUGH = 0.75
+_DENIED = 0.4
+"""The share of a sentence's words that a denial must be about to contradict it."""
 
 
 class _Read(Struct, frozen=True):
@@ -43,6 +48,8 @@ class _Read(Struct, frozen=True):
     quantities: tuple[tuple[Decimal, str], ...]
     dates: frozenset[str]
     negated: bool
+    denied: frozenset[str]
+    """The words of clauses with a negation."""
     hedges: frozenset[str]
     quantifiers: frozenset[str]
     compared: frozenset[str]
@@ -70,7 +77,9 @@ def compare(sentence: str, passage: str, title: str = "") -> Verdict:
 def _opposes(said: _Read, source: _Read, words: frozenset[str]) -> bool:
     """Return whether two that speak of the same differ in what can be compared."""
     if words <= source.content and said.negated != source.negated and not said.hedges ^ source.hedges:
-        return True
+        denied = (said.denied if said.negated else source.denied) & words & source.content
+        if len(denied) >= _DENIED * len(words):
+            return True
     if said.direction * source.direction < 0:
         return True
     if _wrong_way(said):
@@ -151,6 +160,11 @@ def _close(wanted: Sequence[str], source: Sequence[str]) -> bool:
     return False
 
 
+def _denied(text: str) -> frozenset[str]:
+    read = [words_of(f"x {clause}") for clause in _CLAUSE.split(text)]
+    return frozenset(word for words in read if words.negated for word in words.content)
+
+
 def _bare(text: str) -> str:
     return " ".join(word.casefold() for word in _TOKEN.findall(_CITATION.sub(" ", text)))
 
@@ -196,6 +210,7 @@ def _read(text: str) -> _Read:
         tuple(quantities),
         frozenset(dates),
         negated,
+        _denied(text) if negated else frozenset(),
         frozenset(markers["hedge"]),
         frozenset(markers["quantifier"]),
         frozenset(markers["compare"]),

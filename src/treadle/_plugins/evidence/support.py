@@ -36,6 +36,8 @@ _MAX_PLACES = 5_000
 _MAX_VOTES = 4_000_000
 """For all sentences of an answer: it bounds the time, and is the same on every machine."""
 _MAX_OPERANDS = 12
+_ALIKE = 2
+"""Words that two numbers share with a sentence in which they are added up."""
 
 
 Status = Literal["supported", "receipted", "contradicted", "words", "unsupported", "empty"]
@@ -204,7 +206,10 @@ class _Index:
         if wanted and chosen:  # it may be worked out from what stands beside its other words
             for position in best:
                 own = frozenset[str]().union(*(self.passages[i].words.content for i in chosen))
-                if len(chosen) < _MAX_GROUNDS and (self.passages[position].words.content - own) & words.content:
+                passage = self.passages[position].words
+                beside = (passage.content - own) & words.content
+                alike = passage.numbers and len(passage.content & words.content) >= _ALIKE and position not in chosen
+                if len(chosen) < _MAX_GROUNDS and (beside or alike):
                     chosen.append(position)
         return chosen, covered
 
