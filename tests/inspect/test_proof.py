@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -180,3 +181,28 @@ def test_the_grounds_alone_are_those_of_the_proof_and_say_when_they_are_not_whol
         assert (len(much.claims), much.complete) == (500, False)
 
     go(main())
+
+
+@pytest.mark.parametrize("acts", [True, False])
+def test_what_was_claimed_and_not_done_is_not_intact_support(acts: bool):
+    """The call raises, or was never made; the request names the order and is no ground."""
+
+    @tool(effect="unsafe", identifies="order")
+    def refund(order: int) -> str:
+        """Refund an order."""
+        raise ValueError("card expired")
+
+    async def main() -> Any:
+        journal = open_journal("memory:")
+        statuses: list[str] = []
+        for order in range(4711, 4741):
+            replies = [call("refund", order=order), f"Order {order} was refunded."]
+            agent = Agent(ScriptedModel(replies[0 if acts else 1 :]), [refund], journal=journal, receipts="off")
+            result = await agent.run(f"Please refund order {order}.")
+            verdict = verify_proof(await prove_answer(journal, result.run_id))
+            assert verdict.intact
+            assert [entry.state for entry in verdict.ledger] == ["failed"] * acts
+            statuses += [claim.status for claim in verdict.not_supported]
+        return statuses
+
+    assert go(main()) == ["contradicted" if acts else "unsupported"] * 30

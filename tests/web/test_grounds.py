@@ -87,9 +87,9 @@ def ask(stage: Stage, question: str = "How often did it rain in May and June?") 
 
 def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stage: Stage, axe: Any, tmp_path: Path):
     page = ask(stage)
-    assert "Sentences: 6 only words match, 1 unsupported" in page.locator(".grounds").inner_text()
+    assert "Sentences: 2 supported, 4 only words match, 1 unsupported" in page.locator(".grounds").inner_text()
     marks = page.locator(".answer button.ground").all_inner_texts()
-    assert marks == ["1~", "2~", "3~", "4?", "5~", "6~"]
+    assert marks == ["1", "2~", "3", "4?", "5~", "6~"]
     assert page.locator(".claim.unsupported").all_inner_texts() == ["The roses of Oslo suffered badly."]
     assert page.locator("a .claim").inner_text() == "roses", "a sentence goes through the link in it"
     assert page.locator("a button").count() == 0

@@ -7,6 +7,7 @@ import type { Claim } from "./api";
 /** What is said of a sentence. Words that were found are never shown as support. */
 export const WORDS = {
   supported: "supported",
+  receipted: "receipted",
   contradicted: "contradicted",
   words: "only words match",
   unsupported: "unsupported",

@@ -13,14 +13,14 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         description="Check a file of `treadle runs proof`: that nothing in it was changed, that the answer and its "
-        "grounds follow from its records, and which sentences have words that no record has.",
+        "grounds follow from its records, and what they say about each sentence.",
     )
     parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
     parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")
     flag(
         parser,
         "--strict",
-        help="a sentence that is not supported is an error, too (words found are no support)",
+        help="a sentence that is neither supported nor receipted is an error, too",
     )
     flag(parser, "--json", help="print the verdict as JSON")
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
-    from treadle._cli.runs.proof import print_claims
+    from treadle._cli.runs.proof import print_claims, print_ledger
     from treadle._inspect.proof import MAX_BYTES, count_text, verify_proof
 
     if args.file == "-":
@@ -46,5 +46,6 @@ def run(args: argparse.Namespace) -> int:
         print(clean(f"NOT INTACT: {problem}"))
     print(clean(f"run {verdict.run}, {verdict.records} records, last hash {verdict.head}\n"))
     print_claims(verdict.claims)
+    print_ledger(verdict.ledger)
     print(f"\n{'intact' if verdict.intact else 'NOT intact'}: {count_text(verdict.claims)}")
     return int(failed)

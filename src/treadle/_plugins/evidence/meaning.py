@@ -23,6 +23,7 @@ _TOKEN = re.compile(
 )
 _CLAUSE = re.compile(r"[,;:()]|\b(?:but|despite|although|though|while|whereas|because|which|who)\b", re.IGNORECASE)
 _CITATION = re.compile(r"\[ID:[^\[\]\n]{0,80}\]", re.IGNORECASE)
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKERS = {
     "hedge": "if unless would could might may should will expect expected expects plan plans planned forecast "
     "forecasts likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped",
@@ -165,8 +166,13 @@ def _denied(text: str) -> frozenset[str]:
     return frozenset(word for words in read if words.negated for word in words.content)
 
 
+def _shown(text: str) -> str:
+    """The text as a reader sees it: without citations and the addresses of links."""
+    return _CITATION.sub(" ", _LINK.sub(r"\1", text))
+
+
 def _bare(text: str) -> str:
-    return " ".join(word.casefold() for word in _TOKEN.findall(_CITATION.sub(" ", text)))
+    return " ".join(word.casefold() for word in _TOKEN.findall(_shown(text)))
 
 
 def _read(text: str) -> _Read:
@@ -176,7 +182,7 @@ def _read(text: str) -> _Read:
     markers: dict[str, set[str]] = {kind: set() for kind in _MARKERS}
     names: list[str] = []
     negated = False
-    tokens = _TOKEN.findall(canonical(_CITATION.sub(" ", text)))
+    tokens = _TOKEN.findall(canonical(_shown(text)))
     for place, token in enumerate(tokens):
         low = token.casefold()
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token):

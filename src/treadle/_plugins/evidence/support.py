@@ -98,22 +98,30 @@ def _receipted(claim: Claim, deeds: Deeds) -> Claim:
 
 
 def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
-    """Why a sentence does not rest on these texts alone, each with its title; empty if it does. A number must stand
-    there: what is worked out from others is not what a source says."""
+    """Why a sentence does not rest on these texts alone, each with its title; empty if they have its words and do not
+    contradict it. A number must stand there: what is worked out from others is not what a source says."""
+    return next((claim.why for claim in _claims(sentence, texts) if claim.why), "")
+
+
+def is_supported(sentence: str, texts: Sequence[tuple[str, str]]) -> bool:
+    """Return whether these texts say so, not only with the same words."""
+    return all(claim.status in ("supported", "empty") for claim in _claims(sentence, texts))
+
+
+def _claims(sentence: str, texts: Sequence[tuple[str, str]]) -> list[Claim]:
     passages = [
         Passage("", number, piece.text, _titled(title, piece.text), title=title)
         for number, (title, text) in enumerate(texts)
         for piece in sentences(text)[:MAX_SENTENCES]
     ]
     if not passages:
-        return "there is nothing to rest on"
+        return [Claim(0, len(sentence), sentence, "unsupported", "there is nothing to rest on")]
     index = _Index(passages, derives=False)
     for title, _ in texts:
         if words_of(title).negated:  # "Never Say So is a song" denies nothing either
             plain = without_denial(title)
             sentence = re.sub(re.escape(title), lambda _, plain=plain: plain, sentence, flags=re.IGNORECASE)
-    claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
-    return next((claim.why for claim in claims if claim.status in ("unsupported", "contradicted")), "")
+    return [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
 
 
 def _titled(title: str, text: str) -> Words:

@@ -126,6 +126,7 @@ class Research(Plugin):
         noted = {
             "sentences": len(done),
             "cited": sum(bool(one.cited) for one in done),
+            "words_only": [one.text[:300] for one in done if one.words_only],
             "removed": [number for one in done for number in one.removed],
             "unsupported": [{"text": one.text[:300], "why": one.why[:300]} for one in report.unsupported],
             "notes": len(notes(run)),
