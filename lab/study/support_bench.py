@@ -157,7 +157,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, default=300)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--examples", default="", help="print the sentences of this kind that were judged wrongly")
     args = parser.parse_args()
     wiki = json.loads((args.folder / "wiki.json").read_text("utf-8"))
     drawn = args.seed if args.seed is not None else secrets.randbelow(10**6)
@@ -175,10 +174,8 @@ def main() -> None:
 
 def _print(name: str, counted: Counter[str]) -> None:
     whole = sum(counted.values())
-    shares = ", ".join(
-        f"{counted[one]:4} {one} ({counted[one] / whole:6.1%})"
-        for one in ("supported", "words", "contradicted", "unsupported")
-    )
+    statuses = ("supported", "words", "contradicted", "unsupported")
+    shares = ", ".join(f"{counted[one]:4} {one} ({counted[one] / whole:6.1%})" for one in statuses)
     print(f"{name:26} {whole:5}: {shares}")
 
 

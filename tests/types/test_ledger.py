@@ -24,6 +24,7 @@ RESULTS: dict[int, Any] = {
     6: ValueError("boom"),
     7: "declined by the bank",
     8: "Errors: 0, refunded",
+    9: {"status_code": 503, "message": "try later"},
 }
 
 
@@ -56,6 +57,7 @@ def agent(*replies: Any, tools: Any = (refund, look), **options: Any) -> Agent:
         (6, "failed", "ValueError"),
         (7, "failed", "declined by the bank"),
         (8, "done", "Errors: 0, refunded"),
+        (9, "failed", "try later"),
     ],
 )
 def test_no_exception_is_not_success(order: int, state: str, result: str):

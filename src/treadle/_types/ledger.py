@@ -77,7 +77,7 @@ def state_of(event: ev.ToolDone) -> tuple[ActState, str]:
 
 def says_failed(text: str) -> str:
     """The reason, where a result that came without an exception says itself that nothing was done: `Error: ...`, or an
-    object with an `error`, or with `success` or `ok` false."""
+    object with an `error`, with `success` or `ok` false, or with an HTTP status of failure."""
     if _SAYS_ERROR.match(text):
         return text
     if text[:1] != "{":
@@ -89,7 +89,9 @@ def says_failed(text: str) -> str:
     if not isinstance(value, dict):
         return ""
     fields = cast("dict[str, Any]", value)
+    codes = (fields.get(name) for name in ("status", "status_code", "statusCode"))
     denies = any(fields.get(name) is False for name in ("success", "ok")) or fields.get("isError") is True
+    denies = denies or any(isinstance(code, int) and 400 <= code < 600 for code in codes)
     error: Any = fields.get("error")
     if not denies and not error:
         return ""

@@ -6,7 +6,8 @@ words and failed calls are no receipts. Without a value nothing is said about a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -83,7 +84,7 @@ class Deeds:
         touched = [deed for deed in done if self._touches(deed, values)]
         if undone and not touched:
             return Receipt("contradicted", (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
-        return self._of_several(values, done, touched) if touched else self._of_none(values)
+        return self._of_several(values, touched) if touched else self._of_none(values)
 
     def _holds(self, deed: _Deed, values: Values) -> bool:
         """Return whether a call has every value, itself or in what was read about the same thing."""
@@ -107,7 +108,7 @@ class Deeds:
             return any(own.has_date(one) for one in values.dates)
         return any(own.has_number(one) for one in values.spoken if not small(one))
 
-    def _of_several(self, values: Values, done: Iterable[_Deed], touched: Sequence[_Deed]) -> Receipt:
+    def _of_several(self, values: Values, touched: Sequence[_Deed]) -> Receipt:
         """A sentence about several calls, or one that mixes them up."""
         calls = tuple(deed.entry.call_id for deed in touched)
         missing = [one for one in values.ids if not any(deed.values.has_id(one) for deed in touched)]
@@ -116,15 +117,15 @@ class Deeds:
             return Receipt("contradicted", (failed[-1].entry.call_id,), failed[-1].entry.line[1:-1])
         if missing:
             return Receipt("unclear", calls, f"{missing[0]} is in no call that was done")
-        for shown, has in (
-            *((str(min(one)), _has_number(one)) for one in values.spoken if not small(one)),
-            *(("-".join(map(str, one)), _has_date(one)) for one in values.dates),
-        ):
+        checks: list[tuple[str, Callable[[Values], bool]]] = [
+            (str(min(one)), partial(Values.has_number, readings=one)) for one in values.spoken if not small(one)
+        ]
+        checks += [("-".join(map(str, one)), partial(Values.has_date, wanted=one)) for one in values.dates]
+        for shown, has in checks:
             if any(has(deed.values) for deed in touched):
                 continue
             elsewhere = any(has(deed.values) for deed in self.deeds)
-            why = f"{shown} is not of this call"
-            return Receipt("contradicted" if elsewhere else "unclear", calls, why)
+            return Receipt("contradicted" if elsewhere else "unclear", calls, f"{shown} is not of this call")
         several = len(values.ids) > 1 and len(touched) > 1
         counted = any(small(one) and not any(deed.values.has_number(one) for deed in touched) for one in values.spoken)
         if several and not values.dates and not any(not small(one) for one in values.spoken):
@@ -139,14 +140,6 @@ class Deeds:
         if seen:
             return Receipt("unclear", (), f"no call that acts was made for {shown}")
         return Receipt("contradicted", (), f"no call of this run has {shown}")
-
-
-def _has_number(readings: Any) -> Any:
-    return lambda values: values.has_number(readings)
-
-
-def _has_date(wanted: Any) -> Any:
-    return lambda values: values.has_date(wanted)
 
 
 def _joined(one: Values, other: Values) -> Values:

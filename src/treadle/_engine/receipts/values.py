@@ -82,7 +82,8 @@ def values_of(text: str) -> Values:
                 ids.add(bare)
         elif any(char.isdigit() for char in word) or "@" in word or (len(word) >= 5 and word.isupper()):
             ids.add(bare.casefold())
-    return Values(frozenset(ids), frozenset().union(*spoken), frozenset(dates), tuple(spoken))
+    numbers = frozenset[Decimal]().union(*spoken)
+    return Values(frozenset(ids), numbers, frozenset(dates), tuple(spoken))
 
 
 def _is_year(digits: str) -> bool:
