@@ -10,7 +10,7 @@ import pytest
 from kit import call, go
 from treadle import Agent, BaseTool, ConfigError, ScriptedModel, ToolParam, ToolResponse, ToolSpec, tool
 from treadle._journal.memory import MemoryJournal
-from treadle._types.acts import Act, LedgerEntry
+from treadle._types.acts import Act
 from treadle._types.events import Record, ToolDone
 from treadle._types.ledger import Ledger
 from treadle._types.state import fold
@@ -105,7 +105,6 @@ def test_an_outcome_that_became_known_takes_the_place_of_the_unknown():
         event = ToolDone("c", "send", 1, text, error, act=Act())
         ledger.on_tool_done(event, Record("r", seq, 0.0, event))
     assert [(entry.seq, entry.state) for entry in ledger.entries] == [(1, "done")]
-    assert LedgerEntry("c", "send", "done").line == "[done: send]"
 
 
 def test_what_a_tool_declares_is_checked():

@@ -175,7 +175,7 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
         msgspec.structs.force_setattr(self, "identifies", names)
 
     def act(self, args: Mapping[str, Any]) -> Act | None:
-        """What is recorded of a call with these arguments; None where the tool does nothing outside the run."""
+        """Return what is recorded of a call with these arguments; None where the tool does nothing outside the run."""
         if not (self.effect != "pure" if self.acts is None else self.acts):
             return None
         return act_of(args, self.identifies, declared=self.effect is not UNMARKED or bool(self.acts or self.identifies))

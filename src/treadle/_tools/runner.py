@@ -264,7 +264,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
 
 
 def _judged(tool: Tool, value: Any, outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome as a failure, where the tool declares that a result like this one is none."""
+    """The outcome, as a failure where the tool declares that a result like this one is a failure."""
     if tool.fails_when is None or outcome.error:
         return outcome
     text = outcome.full if outcome.full is not None else text_of(outcome.content)

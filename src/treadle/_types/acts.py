@@ -29,7 +29,7 @@ class Act(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class LedgerEntry(Struct, frozen=True, omit_defaults=True):
-    """What became of one call that acts."""
+    """The outcome of one call that acts."""
 
     call_id: str
     """Of a call inside another run: `run:call`."""
@@ -57,14 +57,14 @@ class LedgerEntry(Struct, frozen=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """What is added to an answer that does not admit it."""
-        said = "outcome unknown" if self.state == "unknown" else "not done"
+        """The line that is added to an answer which does not admit it."""
+        label = "outcome unknown" if self.state == "unknown" else "not done"
         why = f": {self.result}" if self.result and self.state != "done" else ""
-        return f"[{'done' if self.state == 'done' else said}: {self.subject}{why}]"
+        return f"[{'done' if self.state == 'done' else label}: {self.subject}{why}]"
 
 
 def act_of(args: Mapping[str, Any], identifies: Iterable[str] = (), *, declared: bool = False) -> Act:
-    """What is recorded of a call with these arguments."""
+    """Return what is recorded of a call with these arguments."""
     names = tuple(identifies)
     plain = {name: short(args[name]) for name in names or args if _is_plain(args.get(name))}
     try:

@@ -1,4 +1,4 @@
-"""The ledger of a run: what became of each call that acts, folded from the records and never from anybody's words."""
+"""The ledger of a run: the outcome of each call that acts, folded from the records and never from anybody's words."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def entries_inside(ledger: Ledger, run: str) -> tuple[LedgerEntry, ...]:
 
 
 def state_of(event: ev.ToolDone) -> tuple[ActState, str]:
-    """What became of a call, and the text that says so."""
+    """Return the state of a call, and the text that says so."""
     text = event.full if event.full is not None else text_of(event.content)
     if not event.executed and event.error in _NOT_RUN:
         return "refused", text

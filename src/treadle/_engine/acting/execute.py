@@ -329,7 +329,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
 
 
 def _act(run: Execution, verdict: Admitted | ToolOutcome | None, call: ToolCall, tool: Tool | None) -> Act | None:
-    """What the ledger keeps of a call, run or not."""
+    """Return the entry for the ledger of a call, run or not."""
     if isinstance(verdict, Admitted):
         call, tool = verdict.call, verdict.tool
     tool = tool or run.tools.callable_tool(run.state, call.name)

@@ -50,9 +50,9 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
-    if may_go_on and reason == "answer" and (told := sent_back(run, answer)):
+    if may_go_on and reason == "answer" and (events := sent_back(run, answer)):
         run.answer.retract()
-        await run.emit(*told)
+        await run.emit(*events)
         return
     stopped = run.state.constraints.answer_only
     if reason == "answer":

@@ -1,4 +1,4 @@
-"""Whether an answer admits what was not done, and what is said where it does not.
+"""Find what an answer does not admit, and write the lines that say it.
 
 The ledger is right whatever the wording, so the words of an answer are only looked at to leave out a line that it does
 not need. When in doubt the line is added: it is true, at worst said twice.
@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def hidden(entries: Sequence[LedgerEntry], answer: str) -> list[LedgerEntry]:
-    """What was not done, was not made up for later, and is not admitted by the answer."""
+    """Find the calls that were not done, were not made up for later, and are not admitted by the answer."""
     if all(entry.state == "done" for entry in entries):
         return []
     open_ones = [entry for number, entry in enumerate(entries) if _is_open(number, entries, answer)]
@@ -55,7 +55,7 @@ def told_in(answer: str, entries: Iterable[LedgerEntry]) -> bool:
 
 
 def objection(entries: Iterable[LedgerEntry]) -> str:
-    """What the model is told about an answer that hides something."""
+    """Write the message to a model whose answer hides something."""
     lines = "\n".join(f"- {entry.line[1:-1]}" for entry in entries)
     return (
         f"Your answer does not say that this was not done, or that its outcome is unknown:\n{lines}\n\n"

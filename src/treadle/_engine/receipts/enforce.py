@@ -1,4 +1,4 @@
-"""What `receipts=` does about an answer that hides what was not done: send it back once, mark it, or refuse it."""
+"""Act on an answer that hides what was not done, as `receipts=` says: send it back once, mark it, or refuse it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
     missing = _hidden(run, answer)
     if not missing:
         return ()
-    told = UserMessage(objection(missing), kind="note")
-    return Noted(COMPONENT, {"told": len(missing)}), MessageAdded(told, COMPONENT)
+    note = UserMessage(objection(missing), kind="note")
+    return Noted(COMPONENT, {"told": len(missing)}), MessageAdded(note, COMPONENT)
 
 
 def settled(

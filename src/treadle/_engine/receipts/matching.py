@@ -21,7 +21,7 @@ from treadle._types.messages import text_of
 
 
 class Receipt(Struct, frozen=True, omit_defaults=True):
-    """What the record says about a sentence with ids, amounts or dates in it."""
+    """The verdict of the record on a sentence with ids, amounts or dates in it."""
 
     outcome: Literal["receipted", "contradicted", "unclear"]
     calls: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ def _joined(one: Values, other: Values) -> Values:
 
 
 def _options(args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, tuple[str, frozenset[str]]]:
-    found: dict[str, tuple[str, frozenset[str]]] = {}
+    options: dict[str, tuple[str, frozenset[str]]] = {}
     properties: Mapping[str, Any] = schema.get("properties") or {}
     for name, chosen in args.items():
         fields: Any = properties.get(name)
@@ -155,8 +155,8 @@ def _options(args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, tu
             choices: Any = cast("Mapping[str, Any]", fields).get("enum")
             if isinstance(choices, list | tuple):
                 others = {_plain(str(one)) for one in cast("list[Any]", choices)} - {_plain(chosen)}
-                found[name] = (_plain(chosen), frozenset(others))
-    return found
+                options[name] = (_plain(chosen), frozenset(others))
+    return options
 
 
 def _plain(option: str) -> str:

@@ -105,13 +105,13 @@ def _take(match: re.Match[str], dates: set[tuple[int, int, int]]) -> str:
 def _readings(text: str) -> frozenset[Decimal]:
     plain = text.replace(" ", "").replace("\u00a0", "")
     forms = {plain.replace(",", ""), plain.replace(".", "").replace(",", ".")}
-    found: set[Decimal] = set()
+    readings: set[Decimal] = set()
     for form in forms:
         try:
-            found.add(Decimal(form).normalize())
+            readings.add(Decimal(form).normalize())
         except InvalidOperation:
             continue
-    return frozenset(found)
+    return frozenset(readings)
 
 
 def values_in(value: Any) -> Values:

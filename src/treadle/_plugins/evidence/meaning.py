@@ -1,4 +1,4 @@
-"""What can be told of a sentence and a passage without a model: supported, contradicted, or only words match.
+"""Compare a sentence with a passage, without a model: supported, contradicted, or only words match.
 
 Supported is a sentence whose every word stands in one passage, in the same order and close together, with the same
 numbers and units, dates, quantifiers and negation, where the passage states it without a condition. Contradicted is one
@@ -62,63 +62,63 @@ class _Read(Struct, frozen=True):
 
 
 def compare(sentence: str, passage: str, title: str = "") -> Verdict:
-    """What one passage says about a sentence; `title` names what the passage is about."""
+    """Compare a sentence with one passage; `title` names what the passage is about."""
     if _bare(sentence) == _bare(passage):
         return "supported"
-    said, source = _read(sentence), _read(passage)
+    claim, source = _read(sentence), _read(passage)
     about = frozenset(_read(title).order) if title else frozenset[str]()
-    words = said.content - about
-    named = words - {unit for _, unit in said.quantities}
+    words = claim.content - about
+    named = words - {unit for _, unit in claim.quantities}
     shared = len(named & source.content) / len(named) if named else 1.0
-    if shared >= _ENOUGH and _opposes(said, source, words):
+    if shared >= _ENOUGH and _opposes(claim, source, words):
         return "contradicted"
-    return "supported" if words <= source.content and _agrees(said, source, about) else "words"
+    return "supported" if words <= source.content and _agrees(claim, source, about) else "words"
 
 
-def _opposes(said: _Read, source: _Read, words: frozenset[str]) -> bool:
+def _opposes(claim: _Read, source: _Read, words: frozenset[str]) -> bool:
     """Return whether two that speak of the same differ in what can be compared."""
-    if words <= source.content and said.negated != source.negated and not said.hedges ^ source.hedges:
-        denied = (said.denied if said.negated else source.denied) & words & source.content
+    if words <= source.content and claim.negated != source.negated and not claim.hedges ^ source.hedges:
+        denied = (claim.denied if claim.negated else source.denied) & words & source.content
         if len(denied) >= _DENIED * len(words):
             return True
-    if said.direction * source.direction < 0:
+    if claim.direction * source.direction < 0:
         return True
-    if _wrong_way(said):
+    if _wrong_way(claim):
         return True
-    if said.quantifiers & {"all", "every"} and source.quantifiers & {"some", "few", "most", "half", "several"}:
+    if claim.quantifiers & {"all", "every"} and source.quantifiers & {"some", "few", "most", "half", "several"}:
         return True
-    if words <= source.content and _swapped(said, source):
+    if words <= source.content and _swapped(claim, source):
         return True
-    return _other_quantity(said, source, words) or (
-        len(said.dates) == 1 and len(source.dates) == 1 and said.dates != source.dates and words <= source.content
+    return _other_quantity(claim, source, words) or (
+        len(claim.dates) == 1 and len(source.dates) == 1 and claim.dates != source.dates and words <= source.content
     )
 
 
-def _other_quantity(said: _Read, source: _Read, words: frozenset[str]) -> bool:
+def _other_quantity(claim: _Read, source: _Read, words: frozenset[str]) -> bool:
     """Return whether a number has another unit, or a unit another number, where there is no other to be meant."""
-    for value, unit in said.quantities:
+    for value, unit in claim.quantities:
         values = {number for number, other in source.quantities if other == unit}
         units = {other for number, other in source.quantities if number == value}
         if unit and all(units) and units and unit not in units and words - {unit} <= source.content - units:
             return True
-        if unit and len(values) == 1 and value not in values and not units and len(said.quantities) == 1:
+        if unit and len(values) == 1 and value not in values and not units and len(claim.quantities) == 1:
             return True
     return False
 
 
-def _wrong_way(said: _Read) -> bool:
+def _wrong_way(claim: _Read) -> bool:
     """Return whether a sentence denies itself: "fell from 41 to 48"."""
-    values = [value for value, _ in said.quantities]
-    return bool(said.direction) and said.order.count("from:to") == 1 and len(values) >= 2 and (
-        (values[1] - values[0]) * said.direction < 0
+    values = [value for value, _ in claim.quantities]
+    return bool(claim.direction) and claim.order.count("from:to") == 1 and len(values) >= 2 and (
+        (values[1] - values[0]) * claim.direction < 0
     )  # fmt: skip
 
 
-def _swapped(said: _Read, source: _Read) -> bool:
+def _swapped(claim: _Read, source: _Read) -> bool:
     """Return whether two names have changed places around the same words."""
-    mine = [name for name in said.names if name in source.names]
-    theirs = [name for name in source.names if name in said.names]
-    return len(mine) >= 2 and mine != theirs and mine == _turned(theirs) and not (said.symmetric or source.symmetric)
+    mine = [name for name in claim.names if name in source.names]
+    theirs = [name for name in source.names if name in claim.names]
+    return len(mine) >= 2 and mine != theirs and mine == _turned(theirs) and not (claim.symmetric or source.symmetric)
 
 
 def _turned(names: Sequence[str]) -> list[str]:
@@ -127,17 +127,17 @@ def _turned(names: Sequence[str]) -> list[str]:
     return [*names[half:], *names[:half]] if len(names) % 2 == 0 else []
 
 
-def _agrees(said: _Read, source: _Read, about: frozenset[str]) -> bool:
+def _agrees(claim: _Read, source: _Read, about: frozenset[str]) -> bool:
     """Return whether everything that can be compared is the same, in the same order and close together."""
-    if said.negated != source.negated or said.hedges != source.hedges or said.passive != source.passive:
+    if claim.negated != source.negated or claim.hedges != source.hedges or claim.passive != source.passive:
         return False
-    if not said.quantifiers <= source.quantifiers or (said.quantifiers != source.quantifiers and said.quantities):
+    if not claim.quantifiers <= source.quantifiers or (claim.quantifiers != source.quantifiers and claim.quantities):
         return False
-    if said.direction != source.direction or said.compared != (source.compared & said.compared):
+    if claim.direction != source.direction or claim.compared != (source.compared & claim.compared):
         return False
-    if not set(said.quantities) <= set(source.quantities) or not said.dates <= source.dates:
+    if not set(claim.quantities) <= set(source.quantities) or not claim.dates <= source.dates:
         return False
-    wanted = [word for word in said.order if word not in about or word in source.content]
+    wanted = [word for word in claim.order if word not in about or word in source.content]
     return _close(wanted, source.order)
 
 

@@ -80,8 +80,8 @@ class Claim(Struct, frozen=True, omit_defaults=True):
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
     index, deeds = _Index(passages_of(logs)), Deeds(logs)
-    found = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
-    return tuple(_receipted(claim, deeds) for claim in found)
+    claims = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    return tuple(_receipted(claim, deeds) for claim in claims)
 
 
 def _receipted(claim: Claim, deeds: Deeds) -> Claim:
