@@ -18,6 +18,7 @@ from treadle._types.dag_events import (
 )
 from treadle._types.events import (
     TRANSIENT,
+    Act,
     AnswerDelta,
     AnswerDone,
     AnswerOnly,
@@ -33,6 +34,7 @@ from treadle._types.events import (
     Forked,
     HistoryReplaced,
     Injected,
+    LedgerEntry,
     LoopStarted,
     MessageAdded,
     MessageRetracted,
@@ -72,6 +74,7 @@ from treadle._types.events import (
 
 __all__ = [
     "TRANSIENT",
+    "Act",
     "AnswerDelta",
     "AnswerDone",
     "AnswerOnly",
@@ -91,6 +94,7 @@ __all__ = [
     "Forked",
     "HistoryReplaced",
     "Injected",
+    "LedgerEntry",
     "LoopStarted",
     "MessageAdded",
     "MessageRetracted",
