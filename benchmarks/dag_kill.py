@@ -106,7 +106,9 @@ def start(folder: Path, effect: Effect, *, after: int = 0, kill_in: tuple[str, s
     async def main() -> None:
         log = folder / "log"
         journal = KillingJournal(folder / "journal.db", after)
-        agent = DagAgent(model(log), [work_tool(log, effect, Order(), kill_in)], journal=journal)
+        # What a killed call did is unknown, and its step does not say so: that is not what is measured here.
+        tools = [work_tool(log, effect, Order(), kill_in)]
+        agent = DagAgent(model(log), tools, journal=journal, receipts="off")
         await agent.run("go", run_id="run")
         await journal.aclose()
 
@@ -119,7 +121,7 @@ def resume(folder: Path, effect: Effect) -> RunResult:
     async def main() -> RunResult:
         log = folder / "log"
         journal = SqliteJournal(folder / "journal.db")
-        agent = DagAgent(model(log), [work_tool(log, effect, None, None)], journal=journal)
+        agent = DagAgent(model(log), [work_tool(log, effect, None, None)], journal=journal, receipts="off")
         try:
             try:
                 return await agent.resume("run")

@@ -61,16 +61,16 @@ def main(folder: str) -> None:
         sentence = rng.choice(wiki[title]).strip()
         strange = rng.choice(wiki[others[-1]]).strip()
         for kind, text in variants(sentence, strange, rng).items():
-            marked = any(claim.status == "unsupported" for claim in claims_of(text, logs))
+            marked = any(claim.status in ("unsupported", "contradicted") for claim in claims_of(text, logs))
             counts[kind][0] += marked
             counts[kind][1] += 1
     for kind in sorted(counts):
         marked, total = counts[kind]
-        print(f"{kind:28} {marked:4} of {total:4} marked as unsupported ({marked / total:.0%})")
+        print(f"{kind:28} {marked:4} of {total:4} marked ({marked / total:.0%})")
     for group in ("planted", "true"):
         marked = sum(counts[kind][0] for kind in counts if kind.startswith(group))
         total = sum(counts[kind][1] for kind in counts if kind.startswith(group))
-        print(f"{group + ', all':28} {marked:4} of {total:4} marked as unsupported ({marked / total:.0%})")
+        print(f"{group + ', all':28} {marked:4} of {total:4} marked ({marked / total:.0%})")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Proof-carrying answers: each sentence with the record it came from, in one file that can be checked elsewhere."""
+"""An answer with its grounds: each sentence with the records that have its words, in one file to check elsewhere."""
 
 import asyncio
 

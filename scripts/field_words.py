@@ -73,6 +73,8 @@ FIELDS = {
     "ToolDone.final": "Whether the result is the answer of the run.",
     "ToolDone.had_extras": "Whether it left values for the next tool that the model does not see.",
     "ToolDone.executed": "Whether the tool ran: not when the call was refused.",
+    "ToolDone.act": "Of a tool that acts: what it was called for, whether or not it was run.",
+    "ToolDone.inside": "What an agent that was asked has done itself.",
     "Injected.ids": "The ids of the messages.",
     "Injected.texts": "Their texts, in the same order.",
     "ContextCompacted.covers": "The records whose messages left the window.",

@@ -18,6 +18,7 @@ from treadle._types.dag_events import (
 )
 from treadle._types.events import (
     TRANSIENT,
+    Act,
     AnswerDelta,
     AnswerDone,
     AnswerOnly,
@@ -34,6 +35,7 @@ from treadle._types.events import (
     Forked,
     HistoryReplaced,
     Injected,
+    LedgerEntry,
     LoopStarted,
     MessageAdded,
     MessageRetracted,
@@ -73,6 +75,7 @@ from treadle._types.events import (
 
 __all__ = [
     "TRANSIENT",
+    "Act",
     "AnswerDelta",
     "AnswerDone",
     "AnswerOnly",
@@ -93,6 +96,7 @@ __all__ = [
     "Forked",
     "HistoryReplaced",
     "Injected",
+    "LedgerEntry",
     "LoopStarted",
     "MessageAdded",
     "MessageRetracted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit import add, call, go
 from treadle import Agent, ConfigError, ScriptedModel, open_journal, prove_answer, tool, verify_proof
-from treadle._inspect.proof import grounds_of_answer, summary
+from treadle._inspect.proof import count_text, grounds_of_answer
 
 
 @tool(effect="pure")
@@ -41,7 +42,7 @@ def test_an_intact_proof_says_what_is_supported(data: bytes):
     verdict = verify_proof(data)
     assert verdict.intact
     assert verdict.answer == ANSWER
-    assert summary(verdict.claims) == {"supported": 1, "unsupported": 1, "empty": 0}
+    assert count_text(verdict.claims) == "1 supported, 1 unsupported"
     assert [claim.text for claim in verdict.unsupported] == ["In June it rained on 30 days."]
     (ground,) = verdict.claims[0].grounds
     assert ground.run.startswith(f"{verdict.run}."), "the tool of the agent that was asked, not its words"
@@ -110,7 +111,7 @@ def test_every_changed_line_is_found(data: bytes):
     ("old", "new", "said"),
     [
         ("it rained on 12 days", "it rained on 30 days", ""),
-        ('"status":"unsupported","why"', '"status":"supported","why"', "the claims do not follow"),
+        ('"status":"unsupported","why"', '"status":"words","why"', "the claims do not follow"),
         ('{"answer":"In May', '{"answer":"In Mai', "the answer is not the one"),
     ],
 )
@@ -151,7 +152,7 @@ def test_records_of_a_stranger_cannot_do_anything(data: bytes):
     newer = lines[0].replace(b'"version":1', b'"version":9')
     with pytest.raises(ConfigError, match="version 9"):
         verify_proof(b"\n".join((newer, *lines[1:], b"")))
-    other = rehashed(data.replace(b'"method":"words-2"', b'"method":"other"'), lambda bodies: None)
+    other = rehashed(data.replace(b'"method":"support-1"', b'"method":"other"'), lambda bodies: None)
     assert "another method" in verify_proof(other).problems[0]
 
 
@@ -180,3 +181,28 @@ def test_the_grounds_alone_are_those_of_the_proof_and_say_when_they_are_not_whol
         assert (len(much.claims), much.complete) == (500, False)
 
     go(main())
+
+
+@pytest.mark.parametrize("acts", [True, False])
+def test_what_was_claimed_and_not_done_is_not_intact_support(acts: bool):
+    """The call raises, or was never made; the request names the order and is no ground."""
+
+    @tool(effect="unsafe", identifies="order")
+    def refund(order: int) -> str:
+        """Refund an order."""
+        raise ValueError("card expired")
+
+    async def main() -> Any:
+        journal = open_journal("memory:")
+        statuses: list[str] = []
+        for order in range(4711, 4741):
+            replies = [call("refund", order=order), f"Order {order} was refunded."]
+            agent = Agent(ScriptedModel(replies[0 if acts else 1 :]), [refund], journal=journal, receipts="off")
+            result = await agent.run(f"Please refund order {order}.")
+            verdict = verify_proof(await prove_answer(journal, result.run_id))
+            assert verdict.intact
+            assert [entry.state for entry in verdict.ledger] == ["failed"] * acts
+            statuses += [claim.status for claim in verdict.not_supported]
+        return statuses
+
+    assert go(main()) == ["contradicted" if acts else "unsupported"] * 30

@@ -37,7 +37,8 @@ TESTING = set(
 )
 OLD_NAMES = {"McpConnection": "McpServer"}
 NOT_EVENTS = set(
-    "Artifact Event PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event encode_event".split()
+    "Act Artifact Event LedgerEntry PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event "
+    "encode_event".split()
 )
 
 

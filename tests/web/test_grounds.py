@@ -43,14 +43,22 @@ async def weather(year: int) -> str:
     return NOTES
 
 
+@tool(effect="unsafe", identifies="order")
+async def refund(order: int) -> str:
+    """Refund an order."""
+    return "refunded" if order == 1 else "Error: card expired"
+
+
 @pytest.fixture(scope="module")
 def client(built_page: None) -> Iterator[Client]:
     def script(request: Any) -> Any:
+        if "refund" in question_of(request):
+            return "All done!" if has_results(request) else [call("refund", order=1), call("refund", order=4711)]
         if not has_results(request):
             return call("weather", year=2026)
         return HOSTILE if "hostile" in question_of(request) else ANSWER
 
-    with serving({"gardener": Agent(ScriptedModel(script), tools=[weather])}) as client:
+    with serving({"gardener": Agent(ScriptedModel(script), tools=[weather, refund])}) as client:
         yield client
 
 
@@ -79,13 +87,13 @@ def ask(stage: Stage, question: str = "How often did it rain in May and June?") 
 
 def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stage: Stage, axe: Any, tmp_path: Path):
     page = ask(stage)
-    assert "6 of 7 sentences are supported" in page.locator(".grounds").inner_text()
+    assert "Sentences: 2 supported, 4 only words match, 1 unsupported" in page.locator(".grounds").inner_text()
     marks = page.locator(".answer button.ground").all_inner_texts()
-    assert marks == ["1", "2", "3", "4?", "5", "6"]
+    assert marks == ["1", "2~", "3", "4?", "5~", "6~"]
     assert page.locator(".claim.unsupported").all_inner_texts() == ["The roses of Oslo suffered badly."]
     assert page.locator("a .claim").inner_text() == "roses", "a sentence goes through the link in it"
     assert page.locator("a button").count() == 0
-    assert page.locator("table .claim.supported").count() == 4, "a row is one sentence"
+    assert page.locator("table .claim.words").count() == 4, "a row is one sentence"
     assert "1 sentence that could not be found in the text" in page.locator(".grounds").inner_text(), "that of the code"
     code = page.locator(".answer pre code").text_content()
     assert code.strip() == "rain = 12 + 3", "code is copied as it was written"
@@ -110,6 +118,17 @@ def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stag
     stage.count("button.ground", 0)
     assert page.locator(".claim").count() == 0
     assert page.locator(".answer pre code").text_content().strip() == "rain = 12 + 3"
+
+
+def test_below_the_answer_stands_what_was_done_with_its_record(stage: Stage):
+    stage.ask("Please refund orders 1 and 4711.")
+    stage.finish()
+    lines = stage.page.locator(".ledger li").all_inner_texts()
+    assert [line.split(" · ")[:2] for line in lines] == [["Done refund", "order 1"], ["Not done refund", "order 4711"]]
+    assert "card expired" in stage.page.locator(".answer").inner_text()
+    stage.page.locator(".ledger button").first.click()
+    opened = stage.see(".record:has([aria-expanded=true])")
+    assert "refunded" in opened.inner_text()
 
 
 def test_by_keyboard(stage: Stage):

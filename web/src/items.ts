@@ -225,6 +225,20 @@ export interface Notice {
   fields: Record<string, Json>;
 }
 
+export interface LedgerEntry {
+  call_id: string;
+  tool: string;
+  state: "done" | "failed" | "refused" | "unknown";
+  args?: Record<string, Json>;
+  result?: string;
+  run?: string;
+  seq?: number;
+  time?: number;
+  key?: string;
+  identified?: boolean;
+  declared?: boolean;
+}
+
 export interface End {
   kind: "end";
   id: string;
@@ -238,6 +252,7 @@ export interface End {
   iterations: number;
   elapsed: number;
   unread: string[];
+  ledger: LedgerEntry[];
 }
 
 export type Item = Turn | Status | Cost | Thought | Call | Pause | Decision | Answer | Interrupt | Compaction | Checklist | Plan | PlanStep | ProviderUse | Retry | Notice | End;

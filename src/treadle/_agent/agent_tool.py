@@ -13,6 +13,7 @@ from treadle._engine.core.execution import NO_DEPS
 from treadle._engine.run import Run
 from treadle._tools.base import Tool, ToolContext, ToolResponse
 from treadle._types.errors import RunNotFoundError, ToolError
+from treadle._types.ledger import entries_inside
 from treadle._types.messages import ToolCall
 
 MAX_DEPTH = 5
@@ -74,6 +75,7 @@ def agent_tool(
         timeout=timeout,
         # The child's own log says what it has done: running the call again resumes the child, it does not repeat it.
         effect="idempotent",
+        acts=False,
         takes_extras=frozenset(),
         context_param="context",
         needs_deps=deps_needed_by(agent),
@@ -101,6 +103,7 @@ async def _delegate(agent: Delegate, context: ToolContext, order: str, reasoning
         artifacts=result.artifacts,
         waiting=waiting_calls(child),
         why=why_waiting(child),
+        ledger=entries_inside(child.state.ledger, child.id),
     )
 
 

@@ -13,6 +13,7 @@ from treadle._engine.context import RunContext
 from treadle._tools.base import Tool, ToolContext, ToolResponse
 from treadle._types.errors import ToolError
 from treadle._types.events import Noted, PhaseChanged
+from treadle._types.ledger import entries_inside
 from treadle._types.messages import AssistantMessage, Content, Message, UserMessage
 from treadle._types.state import RunState
 
@@ -42,6 +43,7 @@ def handoff_tool(agent: Delegate, *, name: str = "", description: str = "") -> T
         timeout=None,
         # The other agent's own log says what it has done: making the call again goes on with its run.
         effect="idempotent",
+        acts=False,
         concurrent=False,
         takes_extras=frozenset(),
         context_param="context",
@@ -71,6 +73,7 @@ async def _hand_over(agent: Delegate, context: ToolContext, reason: str) -> Tool
         artifacts=result.artifacts,
         waiting=waiting_calls(child),
         why=why_waiting(child),
+        ledger=entries_inside(child.state.ledger, child.id),
     )
 
 

@@ -39,6 +39,7 @@ class FlatSettings(TypedDict, total=False):
     summarize_progress: bool
     answer: Literal["direct", "synthesize", "complete"]
     synthesis_chars: int
+    receipts: Literal["off", "mark", "correct", "refuse"]
     stream_thoughts: bool
     verbose: bool
     markers: bool

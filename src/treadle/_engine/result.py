@@ -12,7 +12,7 @@ from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types import errors
 from treadle._types.errors import GuardrailError, MissingExtraError, RunError, TreadleError
-from treadle._types.events import Artifact, PlanStep, RunFinished, StopReason
+from treadle._types.events import Artifact, LedgerEntry, PlanStep, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
@@ -88,6 +88,9 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
     """The steps of the plan as it stood at the end, each with `done`; empty where nobody planned."""
     earlier: int = 0
     """How many of `messages` were there before: the system prompt and the history."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts, from the record: done, failed, refused or unknown. It is right whatever the
+    answer says."""
 
     @property
     def new_messages(self) -> list[Message]:
@@ -297,4 +300,5 @@ def result_of(
         sources=tuple(state.provenance.sources),
         plan=tuple(state.plan),
         earlier=earlier,
+        ledger=state.ledger.entries,
     )

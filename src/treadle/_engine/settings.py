@@ -188,6 +188,10 @@ class AnswerSettings(SettingGroup, frozen=True, kw_only=True):
     from the question and the results, `complete` as the next turn of the whole conversation."""
     synthesis_chars: int = NOT_SET
     """How much of each tool result the synthesis reads."""
+    receipts: Literal["off", "mark", "correct", "refuse"] = NOT_SET
+    """What happens when a call that acts was not done and the answer does not say so: `mark` adds a line of the ledger
+    to the answer, which is then no success; `correct` first sends it back to the model, once, with what really
+    happened; `refuse` does that too, and gives no answer instead of a marked one."""
     stream_thoughts: bool = NOT_SET
     """Stream what the model writes inside the loop."""
     markers: bool = NOT_SET
@@ -239,6 +243,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     # AnswerSettings
     answer: Literal["direct", "synthesize", "complete"] = "direct"
     synthesis_chars: Count = 2_000
+    receipts: Literal["off", "mark", "correct", "refuse"] = "mark"
     stream_thoughts: bool = False
     markers: bool = False
     verbose: bool = False

@@ -153,6 +153,7 @@ class BackgroundAgents(Plugin):
             execute,
             # The agent's own log says what it has done: making the call again goes on with its run.
             effect="idempotent",
+            acts=False,
             pinned=True,
             takes_extras=frozenset(),
             context_param="context",

@@ -20,6 +20,7 @@ from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._types.errors import JournalError, TreadleError
 from treadle._types.events import Record
+from treadle._types.ledger import entries_inside
 from treadle._types.messages import Message
 from treadle._types.state import RunState
 from treadle._types.usage import Work
@@ -120,4 +121,5 @@ def work_of(state: RunState, run_id: str) -> Work:
         tuple(msgspec.structs.replace(step, call_id=f"{run_id}:{step.call_id}") for step in state.steps),
         {name: count for name, count in counters.items() if count},
         dict(state.spending.components),
+        entries_inside(state.ledger, run_id),
     )

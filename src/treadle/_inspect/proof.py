@@ -21,7 +21,8 @@ from treadle._journal.export import export_run, read_export
 from treadle._plugins.evidence.support import MAX_ANSWER, MAX_SENTENCES, METHOD, NOT_LOOKED_UP, Claim, claims_of
 from treadle._safety.data import DataError, decode_json
 from treadle._types.errors import ConfigError
-from treadle._types.events import Record, RunFinished
+from treadle._types.events import LedgerEntry, Record, RunFinished
+from treadle._types.state import fold
 
 FORMAT = "treadle-proof"
 VERSION = 1
@@ -43,6 +44,7 @@ class _RecordLine(Struct, frozen=True):
 class _Answer(Struct, frozen=True):
     answer: str
     claims: tuple[Claim, ...]
+    ledger: tuple[LedgerEntry, ...] = ()
 
 
 class _LastLine(Struct, frozen=True):
@@ -59,6 +61,8 @@ class Verdict(Struct, frozen=True):
     """The last hash: it stands for the whole file."""
     records: int
     claims: tuple[Claim, ...]
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts."""
     problems: tuple[str, ...] = ()
     """Why the file is not to be believed; empty when everything in it fits together."""
 
@@ -67,8 +71,14 @@ class Verdict(Struct, frozen=True):
         return not self.problems
 
     @property
+    def not_supported(self) -> tuple[Claim, ...]:
+        """Every sentence that claims something and of which it cannot be said that a record says so."""
+        return tuple(claim for claim in self.claims if claim.status not in ("supported", "receipted", "empty"))
+
+    @property
     def unsupported(self) -> tuple[Claim, ...]:
-        return tuple(claim for claim in self.claims if claim.status == "unsupported")
+        """Every sentence that no record has the words of, or that one contradicts."""
+        return tuple(claim for claim in self.claims if claim.status in ("unsupported", "contradicted"))
 
 
 class Grounds(Struct, frozen=True):
@@ -78,6 +88,8 @@ class Grounds(Struct, frozen=True):
     claims: tuple[Claim, ...]
     complete: bool
     """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts."""
     method: str = METHOD
 
 
@@ -98,7 +110,8 @@ def _grounds(export: bytes, run_id: str) -> Grounds:
         raise ConfigError(f"run {run_id} has no answer to prove: it must be finished, with one")
     claims = claims_of(answer, logs)
     whole = len(answer) <= MAX_ANSWER and len(claims) < MAX_SENTENCES
-    return Grounds(answer, claims, whole and all(claim.why != NOT_LOOKED_UP for claim in claims))
+    complete = whole and all(claim.why != NOT_LOOKED_UP for claim in claims)
+    return Grounds(answer, claims, complete, fold(logs.get(run_id, ())).ledger.entries)
 
 
 def _proof(export: bytes, run_id: str) -> bytes:
@@ -110,7 +123,7 @@ def _proof(export: bytes, run_id: str) -> bytes:
     for line in (header, *lines):
         head = _hash(head, line)
         written.append(msgspec.json.encode(_RecordLine(head, Raw(line))))
-    last = msgspec.json.encode(_Answer(grounds.answer, grounds.claims))
+    last = msgspec.json.encode(_Answer(grounds.answer, grounds.claims, grounds.ledger))
     written.append(msgspec.json.encode(_LastLine(_hash(head, last), Raw(last))))
     return b"\n".join((*written, b""))
 
@@ -133,7 +146,9 @@ def verify_proof(data: bytes, *, head: str = "") -> Verdict:
     if head and head != hashes[-1]:
         problems.append("the last hash is not the one you were given")
     problems += _contents(header, b"\n".join(records), answer)
-    return Verdict(header.run, answer.answer, hashes[-1], len(records) - 1, answer.claims, tuple(problems))
+    return Verdict(
+        header.run, answer.answer, hashes[-1], len(records) - 1, answer.claims, answer.ledger, tuple(problems)
+    )
 
 
 def _read(data: bytes) -> tuple[_Header, list[bytes], bytes, list[str]]:
@@ -167,6 +182,8 @@ def _contents(header: _Header, export: bytes, claimed: _Answer) -> list[str]:
             problems.append(f"its claims were made by another method, {header.method}: they cannot be checked here")
         elif claims_of(claimed.answer, logs) != claimed.claims:
             problems.append("the claims do not follow from the records")
+        if fold(logs.get(run, ())).ledger.entries != claimed.ledger:
+            problems.append("the ledger does not follow from the records")
         for name, records in logs.items():
             if (difference := replay(records).difference) is not None:
                 problems.append(f"run {name}: {difference}"[:500])
@@ -183,6 +200,22 @@ def _hash(before: str, line: bytes) -> str:
     return hashlib.sha256(before.encode() + b"\n" + line).hexdigest()
 
 
+STATUS_TEXT = {
+    "supported": "supported",
+    "receipted": "receipted",
+    "contradicted": "contradicted",
+    "words": "only words match",
+    "unsupported": "unsupported",
+    "empty": "empty",
+}
+"""What the counts are called where a person reads them."""
+
+
+def count_text(claims: Sequence[Claim]) -> str:
+    """The counts in one line."""
+    return ", ".join(f"{count} {STATUS_TEXT[status]}" for status, count in summary(claims).items() if count)
+
+
 def summary(claims: Sequence[Claim]) -> Mapping[str, int]:
     """How many sentences have which status."""
-    return {status: sum(claim.status == status for claim in claims) for status in ("supported", "unsupported", "empty")}
+    return {status: sum(claim.status == status for claim in claims) for status in STATUS_TEXT}

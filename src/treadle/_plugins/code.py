@@ -90,6 +90,7 @@ class CodeMode(Plugin):
                 self._execute,
                 timeout=MAX_SECONDS,
                 effect="idempotent",  # what is inside is recorded call by call
+                acts=False,
                 concurrent=False,
                 pinned=True,
                 takes_extras=frozenset(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast
@@ -10,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle._safety.bounds import Amount, Pause, Seconds, check_fields
+from treadle._types.acts import Act, LedgerEntry, act_of
+from treadle._types.errors import ConfigError
 from treadle._types.events import Artifact
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import ToolSchema
@@ -36,6 +39,7 @@ a declared `unsafe`, and told from it by identity."""
 POLICY = (
     "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
     "polling",
+    "acts", "identifies", "fails_when",
 )  # fmt: skip
 """The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
@@ -60,6 +64,8 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """Why each of them waits, by its id."""
     task_successful: bool | None = None
     """With `final_answer`: what is said about having done the task; False makes the run unsuccessful."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What an agent that was asked has done."""
 
 
 class ToolContext(Protocol[DepsT_co]):
@@ -142,6 +148,15 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     is `pure` or `idempotent`."""
     retry_wait: Pause = 0.5
     """Seconds before the first such repetition; twice as many before each further one."""
+    acts: bool | None = None
+    """Whether it does something outside the run, which the ledger of the run then lists and no answer may hide when it
+    failed. None: whatever is not `pure`."""
+    identifies: tuple[str, ...] = ()
+    """The arguments that say what it is done to (`("order_id",)`): a later call that succeeds for the same makes up for
+    one that failed. None given: all arguments."""
+    fails_when: str | Callable[[Any], bool | str] | None = None
+    """What counts as failure besides an exception: a regular expression that is looked for in the text of the result,
+    or a function of the result that returns True, or the reason."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
     returns: Mapping[str, Any] | None = None
@@ -153,6 +168,31 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool {self.name!r}: ")
+        if self.identifies:
+            self._check_identifies()
+
+    def _check_identifies(self) -> None:
+        properties: Mapping[str, Any] = self.parameters.get("properties") or {}
+        names = (self.identifies,) if isinstance(self.identifies, str) else tuple(self.identifies)
+        if unknown := next((name for name in names if name not in properties), None):
+            expected = ", ".join(properties) or "none"
+            raise ConfigError(f"tool {self.name!r}: identifies names {unknown!r}; its arguments are: {expected}")
+        msgspec.structs.force_setattr(self, "identifies", names)
+
+    def act(self, args: Mapping[str, Any]) -> Act | None:
+        """Return what is recorded of a call with these arguments; None where the tool does nothing outside the run."""
+        if not (self.effect != "pure" if self.acts is None else self.acts):
+            return None
+        return act_of(args, self.identifies, declared=self.effect is not UNMARKED or bool(self.acts or self.identifies))
+
+    def failure(self, value: Any, text: str) -> str:
+        """Why a result counts as a failure by `fails_when`; empty if it does not."""
+        if self.fails_when is None:
+            return ""
+        if isinstance(self.fails_when, str):
+            return text if re.search(self.fails_when, text) else ""
+        verdict = self.fails_when(value)
+        return verdict if isinstance(verdict, str) else text if verdict else ""
 
     @property
     def schema(self) -> ToolSchema:
@@ -217,6 +257,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """Why each of them waits, by its id."""
     task_successful: bool | None = None
     """Of a final result: what is said about having done the task."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What an agent that was asked has done."""
     exception: BaseException | None = None
     """What the tool raised: for the developer (log, `result.steps`), never for the model, and never stored."""
 

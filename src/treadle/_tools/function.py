@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
@@ -43,6 +43,9 @@ def tool(
     defaults: Mapping[str, Any] = {},
     retries: int = 0,
     retry_wait: float = 0.5,
+    acts: bool | None = None,
+    identifies: str | Sequence[str] = (),
+    fails_when: str | Callable[[Any], bool | str] | None = None,
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -61,6 +64,9 @@ def tool(
     defaults: Mapping[str, Any] = {},
     retries: int = 0,
     retry_wait: float = 0.5,
+    acts: bool | None = None,
+    identifies: str | Sequence[str] = (),
+    fails_when: str | Callable[[Any], bool | str] | None = None,
 ) -> _Decorator: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -87,6 +93,9 @@ def tool(
     there. The function may be sync (it runs in a thread), async, or a generator of text.
     A parameter annotated `ToolContext` gets the run's context, one annotated `Annotated[T, Extra]` is filled by the
     extras of the previous tool; `**kwargs` takes all of them.
+
+    Of a tool that acts, `identifies="order_id"` names the arguments that say what it is done to, and `fails_when` what
+    counts as failure besides an exception: `r"^Error"`, or a function of the result.
     """
 
     def make(function: Callable[P, R]) -> Tool[P, R]:

@@ -186,7 +186,7 @@ async def _run_within_limits(tool: Tool, args: dict[str, Any], limits: Limits, s
         # What runs in a thread blocks nothing: then the loop was held up by something else.
         if deadline.blocked > BLOCKED_SECONDS and _is_async(tool.execute):
             _warn_blocked(tool, deadline.blocked)
-        return _outcome(value, stream, limits)
+        return _judged(tool, value, _outcome(value, stream, limits))
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -274,7 +274,20 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         source=response.source,
         why=response.why,
         task_successful=response.task_successful,
+        ledger=response.ledger,
     )
+
+
+def _judged(tool: Tool, value: Any, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome, as a failure where the tool declares that a result like this one is a failure."""
+    if tool.fails_when is None or outcome.error:
+        return outcome
+    text = outcome.full if outcome.full is not None else text_of(outcome.content)
+    reason = tool.failure(value.observation if isinstance(value, ToolResponse) else value, text)
+    if not reason:
+        return outcome
+    shown = outcome.content if reason == text else f"{reason}\n{text}"
+    return msgspec.structs.replace(outcome, content=shown, error="exception", final=False)
 
 
 def _failure(stream: Stream, kind: str, text: str, limits: Limits) -> ToolOutcome:

@@ -176,6 +176,9 @@ class BaseTool:
     retries: int = 0
     retry_wait: float = 0.5
     polling: bool = False
+    acts: bool | None = None
+    identifies: tuple[str, ...] = ()
+    fails_when: Any = None
 
     def __call__(self, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} needs a `__call__` method")

@@ -11,6 +11,8 @@ from typing import Any, Literal, Union
 import msgspec
 from msgspec import Struct
 
+from treadle._types.acts import Act as Act
+from treadle._types.acts import LedgerEntry as LedgerEntry
 from treadle._types.control_events import AnswerOnly as AnswerOnly
 from treadle._types.control_events import AnswerPartial as AnswerPartial
 from treadle._types.control_events import Approved as Approved
@@ -187,6 +189,10 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
     """Where the content comes from, if from outside ("example.org"): from here on the run is tainted."""
     task_successful: bool | None = None
     """Of a final result: what is said about having done the task."""
+    act: Act | None = None
+    """Of a tool that acts: what it was called for, whether or not it was run."""
+    inside: tuple[LedgerEntry, ...] = ()
+    """What an agent that was asked has done itself."""
 
 
 class Injected(EventBase, frozen=True, tag="injected"):

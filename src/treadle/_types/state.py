@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from treadle._types import events as ev
+from treadle._types.ledger import Ledger
 from treadle._types.messages import Message, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
@@ -49,6 +50,7 @@ class RunState:
 
         self.dag = DagState()
         self.provenance = Provenance()
+        self.ledger = Ledger()
         self.spending = Spending(self.dag)
         self.answer = AnswerState()
         self.turn = Turn(self.answer)
@@ -165,7 +167,7 @@ class RunState:
         self.paused = None
 
 
-_PARTS = ("provenance", "spending", "turn", "answer", "constraints", "conversation", "calls", "dag")
+_PARTS = ("provenance", "spending", "turn", "answer", "constraints", "conversation", "calls", "dag", "ledger")
 """The parts in the order in which an event reaches them: `turn` looks whether an answer was pending before `answer`
 forgets it, and a reply's source is known before `conversation` adds it."""
 _RENAMED = {

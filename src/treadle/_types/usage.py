@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from treadle._types.acts import LedgerEntry
 from treadle._types.artifact_names import safe_artifact_name
 
 
@@ -154,3 +155,4 @@ class Work(Struct, frozen=True, omit_defaults=True):
     counters: dict[str, int] = {}
     """Those that are not zero."""
     components: dict[str, Spent] = {}
+    ledger: tuple[LedgerEntry, ...] = ()

@@ -133,7 +133,7 @@ class RunView:
             it.End(
                 END, event.stop_reason, event.success, failed, "" if failed else event.answer,
                 event.answer if failed else "", event.error, event.error_type, state.iteration,
-                state.elapsed, event.unread,
+                state.elapsed, event.unread, state.ledger.entries,
             )
         )  # fmt: skip
 

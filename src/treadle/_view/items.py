@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 
 from msgspec import Struct
 
-from treadle._types.events import StopReason
+from treadle._types.events import LedgerEntry, StopReason
 from treadle._types.request import Citation, ProviderCall
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -286,6 +286,8 @@ class End(ItemBase, frozen=True, tag="end"):
     iterations: int
     elapsed: float
     unread: tuple[str, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts."""
 
 
 Item = Union[  # noqa: UP007 - msgspec reads it at run time

@@ -115,3 +115,20 @@ def test_what_the_provider_did_by_itself_and_what_is_cited():
     assert cited.text.startswith("cited: Page 0")
     assert cited.text.endswith("and 2 more")
     assert "\x1b" not in cited.text
+
+
+def test_the_ledger_follows_the_answer():
+    """What was not done, and what was done by tools that say that they act."""
+    act = ev.Act({"order": 1}, "k", declared=True)
+    shown = items(
+        Timeline("r"),
+        ev.RunStarted("?"),
+        ev.ToolDone("c1", "refund", 1, "refunded", act=act),
+        ev.ToolDone("c2", "ask", 1, "it is", act=ev.Act()),
+        ev.ToolDone("c3", "ask", 1, "Error: gone", act=ev.Act()),
+        ev.RunFinished("answer", "Done.", success=True),
+    )
+    assert [item for item in shown if isinstance(item, Line)] == [
+        Line("note", "done: refund (order 1)"),
+        Line("warning", "not done: ask: Error: gone"),
+    ]

@@ -10,21 +10,21 @@ from typing import Any
 from cli.terminal import call, script
 
 Inside = Callable[..., Any]
-REPLIES = (call("calculator", expression="17 * 23 + 4"), "17 * 23 + 4 = 395. The Eiffel Tower has 72 lifts.")
+REPLIES = (call("calculator", expression="17 * 23 + 4"), "The result is 395. The Eiffel Tower has 72 lifts.")
 
 
 def test_a_proof_is_written_checked_and_found_out_when_changed(home: Path, inside: Inside):
     inside("run", "What is 17 * 23 + 4?", "--model", script(home, *REPLIES))
     written = inside("runs", "proof", "last", "-o", "proof.jsonl")
     assert written.code == 0
-    assert "+ 17 * 23 + 4 = 395." in written.out
+    assert "+ The result is 395." in written.out
     assert "! The Eiffel Tower has 72 lifts.   (72 is in no record that speaks of this)" in written.out
     assert (home / "proof.jsonl").stat().st_mode & 0o777 == 0o600
     head = next(line for line in written.out.splitlines() if line.startswith("last hash: ")).split()[-1]
 
     checked = inside("verify", "proof.jsonl", "--head", head)
     assert checked.code == 0
-    assert "intact: 1 supported, 1 unsupported, 0 empty" in checked.out
+    assert "intact: 1 supported, 1 unsupported" in checked.out
     assert inside("verify", "proof.jsonl", "--strict").code == 1
     assert inside("verify", "proof.jsonl", "--head", "ab").code == 1
     assert json.loads(inside("verify", "proof.jsonl", "--json").out)["head"] == head

@@ -25,14 +25,13 @@ TRUE = [
     "In May there were 12 days of rain.",
     "In May it rained on twelve days.",
     "May and June together had 15 days of rain.",
-    "You asked about the lighthouse of Lindesnes.",
 ]
 PLANTED = [
     ("Lindesnes lighthouse was built in 1665.", "1665"),
     ("The lighthouse of Lindesnes was painted red by the architect Olav Hansen.", "Olav"),
     ("It stands at the southern tip of Denmark.", "Denmark"),
-    ("The keeper lived there in winter.", "does not say no"),
-    ("The light can not be seen from 18 nautical miles away.", "says no"),
+    ("The keeper lived there in winter.", "a record says otherwise: The keeper did not live there"),
+    ("The light can not be seen from 18 nautical miles away.", "a record says otherwise"),
     ("In May there were 3 days of rain.", "3"),
     ("Visitors enjoy excellent coffee beside a warm fireplace.", "no record has the words"),
     ("May and June together had 17 days of rain.", "17"),
@@ -45,17 +44,18 @@ def judged(answer: str) -> Claim:
 
 
 @pytest.mark.parametrize("answer", TRUE)
-def test_what_the_records_say_is_supported(answer: str):
+def test_what_the_records_say_is_looked_up(answer: str):
     claim = judged(answer)
-    assert (claim.status, claim.why) == ("supported", "")
-    assert all(ground.seq in (0, 1) for ground in claim.grounds)
+    assert claim.status in ("supported", "words")
+    assert not claim.why
+    assert all(ground.seq == 1 for ground in claim.grounds)
     assert claim.grounds
 
 
 @pytest.mark.parametrize(("answer", "why"), [pair for pair in PLANTED if pair[1] != "3"])
 def test_what_was_made_up_is_found(answer: str, why: str):
     claim = judged(answer)
-    assert claim.status == "unsupported"
+    assert claim.status in ("unsupported", "contradicted")
     assert why in claim.why
 
 
@@ -64,6 +64,20 @@ def test_numbers_have_their_records_or_how_they_follow():
     assert claim.numbers[0].worked_out == "12 + 3"
     (claim,) = claims_of("Built in 1655.", LOGS)
     assert (claim.numbers[0].run, claim.numbers[0].seq) == ("r", 1)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (),
+        (ToolDone("c", "refund", 1, "Tool 'refund' failed: the card of order 4711 has expired", "exception"),),
+        (ToolDone("c", "refund", 1, "Tool 'refund' was not run.", "denied", executed=False),),
+    ],
+)
+def test_a_request_and_a_failed_call_are_no_grounds(records: tuple[ToolDone, ...]):
+    logs = log(RunStarted("Please refund order 4711: I want my 30 euros back."), *records)
+    (claim,) = claims_of("Order 4711 was refunded.", logs)
+    assert claim.status == "unsupported"
 
 
 def test_what_claims_nothing_is_empty():
@@ -82,8 +96,8 @@ def test_a_citation_must_say_it_itself():
 
 def test_the_measure_over_all_of_them():
     """The same as one figure: how many planted sentences are found, and how many true ones are marked wrongly."""
-    found = [judged(answer).status == "unsupported" for answer, _ in PLANTED]
-    wrongly = [judged(answer).status == "unsupported" for answer in TRUE]
+    found = [judged(answer).status in ("unsupported", "contradicted") for answer, _ in PLANTED]
+    wrongly = [judged(answer).status in ("unsupported", "contradicted") for answer in TRUE]
     assert sum(found) >= len(PLANTED) - 1
     assert sum(wrongly) == 0
 

@@ -65,6 +65,13 @@ def test_the_rest_of_the_text_stays_as_it_was():
     assert again.answer == marked.answer
 
 
+def test_what_has_only_the_words_is_told_from_what_is_said():
+    answer = "Anna Weber was born in Graz in 1931 [ID:1]. In Graz four novels were written by Anna Weber [ID:1]."
+    said, words = checked_answer(answer, SOURCES).sentences
+    assert (said.cited, said.words_only) == ((1,), False)
+    assert (words.cited, words.words_only) == ((1,), True)
+
+
 def test_the_reason_says_what_is_wrong():
     why = {one.text: one.why for one in checked_answer("He sang in 1950 [ID:1]. He sang [ID:77].", SOURCES).unsupported}
     assert "its source does not say so" in why["He sang in 1950."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -328,3 +329,24 @@ def test_the_requests_of_open_webui():
             "/v1/chat/completions", {**title, "max_completion_tokens": 1000, "metadata": {"task": "title"}}
         )
         assert answer["choices"][0]["message"]["content"] == '{"title": "Sums"}'
+
+
+def test_the_ledger_is_metadata_whole_and_streamed():
+    @tool(effect="unsafe", identifies="order")
+    async def refund(order: int) -> str:
+        """Refund."""
+        return "Error: card expired"
+
+    model = ScriptedModel([call("refund", order=4711), "All done!"] * 2)
+    asked = {"model": "clerk", "messages": [{"role": "user", "content": "Refund 4711."}]}
+    with serving({"clerk": Agent(model, tools=[refund])}) as client:
+        whole = client.post("/v1/chat/completions", asked)
+        (entry,) = json.loads(whole["metadata"]["ledger"])
+        assert (entry["tool"], entry["state"], entry["args"]) == ("refund", "failed", {"order": 4711})
+        assert whole["choices"][0]["message"]["content"].endswith(
+            "[not done: refund (order 4711): Error: card expired]"
+        )
+        text = client.ask("POST", "/v1/chat/completions", {**asked, "stream": True}).data.decode()
+        assert '"metadata":{"ledger":' in text
+        run = client.get(f"/api/runs/{whole['id'].removeprefix('chatcmpl-')}")
+        assert (run["success"], run["ledger"][0]["state"]) == (False, "failed")

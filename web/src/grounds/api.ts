@@ -1,6 +1,7 @@
 // The part of the server's API that tells the grounds of an answer.
 
 import { call, url } from "../api";
+import type { LedgerEntry } from "../items";
 
 export interface Ground {
   run: string;
@@ -10,8 +11,11 @@ export interface Ground {
 
 export interface Claim {
   text: string;
-  status: "supported" | "unsupported" | "empty";
+  /** `words`: its words stand in the records, whatever they mean there. */
+  status: "supported" | "receipted" | "contradicted" | "words" | "unsupported" | "empty";
   why?: string;
+  /** What the calls that acted say about it. */
+  receipt?: { outcome: "receipted" | "contradicted" | "unclear"; calls?: string[]; why?: string };
   grounds?: Ground[];
   /** `seq` is missing where no record has the number. */
   numbers?: { text: string; run?: string; seq?: number; worked_out?: string }[];
@@ -19,7 +23,8 @@ export interface Claim {
 
 export interface Grounds {
   claims: Claim[];
-  counts: Record<Claim["status"], number>;
+  counts: Partial<Record<Claim["status"], number>>;
+  ledger: LedgerEntry[];
   complete: boolean;
 }
 

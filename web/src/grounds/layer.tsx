@@ -2,13 +2,14 @@
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { plural } from "../format";
+import { plural, when } from "../format";
+import type { LedgerEntry } from "../items";
 import { inspect } from "../model";
 import { Close } from "../parts/icons";
 import { useReading, Waiting } from "../reading";
 import { groundsOf, proofUrl, type Claim, type Grounds } from "./api";
 import "./grounds.css";
-import { footnoteOf, mark } from "./marks";
+import { footnoteOf, mark, WORDS } from "./marks";
 
 interface Card {
   claim: number;
@@ -53,17 +54,24 @@ function Footnotes({ run, place, shown, grounds }: { run: string; place: RefObje
   useEffect(() => setCard(null), [width]);
   useOpening(place, card, setCard);
 
-  const { supported, unsupported } = grounds.counts;
+  const counted = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((status) => grounds.counts[status]);
   const elsewhere = grounds.claims.filter((claim, number) => claim.status !== "empty" && !marked.has(number));
   return (
     <>
       <p role="status">
-        {supported + unsupported ? `${supported} of ${plural(supported + unsupported, "sentence")} ${supported === 1 ? "is" : "are"} supported by the records of this run` : "Nothing in this answer can be looked up"}
-        {unsupported > 0 && <>, <strong class="warn">{unsupported} unsupported</strong></>}
+        {counted.length ? "Sentences: " : "Nothing in this answer can be looked up"}
+        {counted.map((status, place) => (
+          <span key={status}>
+            {place > 0 && ", "}
+            <span class={good(status) ? "" : "warn"}>
+              {grounds.counts[status]} {WORDS[status]}
+            </span>
+          </span>
+        ))}
         {!grounds.complete && "; the answer is too long to be looked at whole"}.
       </p>
       <p class="quiet">
-        Words, names and numbers were compared, not meaning. <a href={proofUrl(run)} download>Download the proof</a>
+        Compared by rule with the results and the calls of this run; what only words match was not understood. <a href={proofUrl(run)} download>Download the proof</a>
       </p>
       {elsewhere.length > 0 && (
         <details>
@@ -72,13 +80,13 @@ function Footnotes({ run, place, shown, grounds }: { run: string; place: RefObje
             {elsewhere.map((claim, number) => (
               <li key={number}>
                 <p class="pre">{claim.text}</p>
-                <Records claim={claim} />
+                <Records claim={claim} ledger={grounds.ledger} />
               </li>
             ))}
           </ul>
         </details>
       )}
-      {card && <GroundCard key={card.claim} card={card} claim={grounds.claims[card.claim] as Claim} close={() => close(place, card, setCard)} />}
+      {card && <GroundCard key={card.claim} card={card} claim={grounds.claims[card.claim] as Claim} ledger={grounds.ledger} close={() => close(place, card, setCard)} />}
     </>
   );
 }
@@ -167,26 +175,36 @@ function placed(root: HTMLElement, element: HTMLElement, pinned: boolean): Card 
   return { claim, pinned, left: Math.max(0, Math.min(at.left - box.left - 20, box.width - 340)), top: at.bottom - box.top + 6 };
 }
 
-function GroundCard({ card, claim, close }: { card: Card; claim: Claim; close: () => void }) {
+function GroundCard({ card, claim, ledger, close }: { card: Card; claim: Claim; ledger: LedgerEntry[]; close: () => void }) {
   return (
     <div class="ground-card" role="dialog" aria-label={`Grounds of: ${claim.text.slice(0, 80)}`} style={{ left: `${card.left}px`, top: `${card.top}px` }}>
       <header>
-        <strong class={claim.status === "supported" ? "" : "warn"}>{claim.status === "supported" ? "Supported" : "Unsupported"}</strong>
+        <strong class={good(claim.status) ? "" : "warn"}>{sentence(claim.status === "empty" ? "no claim" : WORDS[claim.status]).slice(0, -1)}</strong>
         <button type="button" class="icon" aria-label="Close the grounds" onClick={close}>
           <Close size={15} />
         </button>
       </header>
-      <Records claim={claim} />
+      <Records claim={claim} ledger={ledger} />
     </div>
   );
 }
 
-function Records({ claim }: { claim: Claim }) {
+const good = (status: Claim["status"]) => status === "supported" || status === "receipted";
+
+function Records({ claim, ledger }: { claim: Claim; ledger: LedgerEntry[] }) {
+  const receipts = ledger.filter((entry) => claim.receipt?.calls?.includes(entry.call_id));
   const grounds = claim.grounds ?? [];
   return (
     <>
       {claim.why && <p>{sentence(claim.why)}</p>}
       {claim.status === "unsupported" && grounds.length > 0 && <p class="quiet">The nearest that was found:</p>}
+      {receipts.map((entry) => (
+        <p key={entry.call_id} class="ground-number">
+          <code>{entry.tool}</code> {entry.state === "done" ? "done" : "not done"}
+          {entry.time && ` ${when(entry.time)}`}
+          {entry.result && `: ${entry.result}`} <RecordLink run={entry.run ?? ""} seq={entry.seq ?? 0} />
+        </p>
+      ))}
       {grounds.map((ground, number) => (
         <div key={number} class="ground-quote">
           <p class="pre">{ground.quote}</p>

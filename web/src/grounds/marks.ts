@@ -4,6 +4,17 @@
 import { blocks } from "../markdown";
 import type { Claim } from "./api";
 
+/** What is said of a sentence. Words that were found are never shown as support. */
+export const WORDS = {
+  supported: "supported",
+  receipted: "receipted",
+  contradicted: "contradicted",
+  words: "only words match",
+  unsupported: "unsupported",
+} satisfies Partial<Record<Claim["status"], string>>;
+
+const SIGNS: Partial<Record<Claim["status"], string>> = { words: "~", unsupported: "?", contradicted: "!" };
+
 const LETTER = /[\p{L}\p{N}]/u;
 /** What has words of its own, or none that stand in the source as they are drawn. */
 const OTHER = "button, .math, .code, script, style";
@@ -106,14 +117,14 @@ function wrap(node: Text, pieces: Piece[], claims: Claim[]): void {
 }
 
 function footnote(claim: number, claims: Claim[]): HTMLElement {
-  const supported = claims[claim]?.status === "supported";
+  const status = claims[claim]?.status as keyof typeof WORDS;
   const button = document.createElement("button");
   button.type = "button";
-  button.className = `ground ${supported ? "supported" : "unsupported"}`;
+  button.className = `ground ${status}`;
   button.dataset.claim = String(claim);
   const number = claims.slice(0, claim + 1).filter((one) => one.status !== "empty").length;
-  button.textContent = supported ? String(number) : `${number}?`;
-  button.setAttribute("aria-label", `Grounds ${number}: ${supported ? "supported" : "unsupported"}`);
+  button.textContent = `${number}${SIGNS[status] ?? ""}`;
+  button.setAttribute("aria-label", `Grounds ${number}: ${WORDS[status]}`);
   button.setAttribute("aria-expanded", "false");
   return button;
 }

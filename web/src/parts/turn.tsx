@@ -3,11 +3,11 @@
 import { memo } from "../memo";
 import { useState } from "preact/hooks";
 import { isExported } from "../embedded";
-import { count, money, plural, seconds } from "../format";
-import { again, store, takeUp, watchAgain, type Turn } from "../model";
+import { count, money, plural, seconds, when } from "../format";
+import { again, inspect, store, takeUp, watchAgain, type Turn } from "../model";
 import { GroundsButton } from "../grounds/asked";
 import { Failed } from "../reading";
-import type { Compaction, Thought } from "../items";
+import type { Compaction, End, Thought } from "../items";
 import { noteOf, wordsOf, type RunView, type Step as StepItem } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
@@ -35,6 +35,7 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
         </p>
       )}
       {view.answer && <Answer text={view.answer} open={view.answering} run={turn.run} items={view.steps} />}
+      {view.done && <Ledger run={turn.run} done={view.done} />}
       {view.done && <Foot turn={turn} />}
     </article>
   );
@@ -230,6 +231,31 @@ const ENDS: Record<string, string> = {
   empty: "No answer came",
   error: "Failed",
 };
+
+const ACTS = { done: "Done", failed: "Not done", refused: "Not done", unknown: "Outcome unknown" };
+
+/** What became of the calls that act, from the record: right whatever the answer says. */
+function Ledger({ run, done }: { run: string; done: End }) {
+  const told = done.ledger.filter((entry) => entry.state !== "done" || entry.declared);
+  if (!told.length) return null;
+  return (
+    <ul class="ledger" aria-label="What was done">
+      {told.map((entry) => (
+        <li key={entry.call_id}>
+          <strong class={entry.state === "done" ? "" : "warn"}>{ACTS[entry.state]}</strong>{" "}
+          <button type="button" class="link" onClick={() => inspect(entry.run || run, entry.seq ?? 0)}>
+            {entry.tool}
+          </button>
+          {Object.entries(entry.args ?? {}).map(([name, value]) => ` · ${name} ${String(value)}`)}
+          <span class="quiet">
+            {entry.result && ` · ${entry.result}`}
+            {entry.time && ` · ${when(entry.time)}`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 function Foot({ turn }: { turn: Turn }) {
   const done = turn.view.done;

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from treadle._cli.display.text import one_line, plain_json, plural, seconds, spent
-from treadle._types.events import Record
+from treadle._types.events import LedgerEntry, Record
 from treadle._types.state import CONVERSATION
 from treadle._types.usage import NO_USAGE
 from treadle._view import items as it
@@ -151,11 +151,20 @@ def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
         case it.PlanStep() if item.state != "waiting":
             outcome = one_line(item.error or item.result, 200)
             yield Line("note", f"step {item.step} {item.state} in {seconds(item.elapsed)}: {outcome}", depth)
+        case it.End() if not depth:
+            yield from _ledger(item.ledger)
         case it.Notice() if item.level != "quiet":
             text = f"{item.title}: {one_line(item.text, 300)}" if item.text else item.title
             yield Line(item.level, one_line(text, 400), depth)
         case _:
             pass
+
+
+def _ledger(entries: Iterable[LedgerEntry]) -> Iterator[Line]:
+    """What was not done, and what was done by tools that say that they act: the others are seen as calls."""
+    for entry in entries:
+        if entry.state != "done" or entry.declared:
+            yield Line("note" if entry.state == "done" else "warning", one_line(entry.line[1:-1], 300))
 
 
 def _provider_use(item: it.ProviderUse, depth: int) -> Iterator[Line]:

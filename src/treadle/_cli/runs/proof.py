@@ -12,8 +12,9 @@ from treadle._cli.runs.lookup import find_run
 from treadle._inspect.proof import prove_answer, verify_proof
 from treadle._journal import Journal
 from treadle._plugins.evidence.support import Claim
+from treadle._types.events import LedgerEntry
 
-_MARKS = {"supported": "+", "unsupported": "!", "empty": " "}
+_MARKS = {"supported": "+", "receipted": "+", "contradicted": "x", "words": "~", "unsupported": "!", "empty": " "}
 
 
 async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -26,9 +27,16 @@ async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
     path = args.output or f"proof-{run_id[:8]}.jsonl"
     _write(path, data)
     print_claims(verdict.claims)
+    print_ledger(verdict.ledger)
     print(f"\nwrote {clean(path)}: {verdict.records} records\nlast hash: {verdict.head}")
     print(f"to check it: treadle verify {clean(path)} --head {verdict.head[:12]}...")
     return 0
+
+
+def print_ledger(entries: Sequence[LedgerEntry]) -> None:
+    """Print a line for each call that acts, with the record of its outcome."""
+    for entry in entries:
+        print(clean(one_line(f"{entry.line}   (record {entry.seq})", 200)))
 
 
 def _write(path: str, data: bytes) -> None:
@@ -38,7 +46,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
-    """Print a line for each sentence: supported (+) or not (!), and by which records."""
+    """Print a line for each sentence: supported or receipted (+), contradicted (x), words match (~), neither (!)."""
     for claim in claims:
         records = sorted({(ground.run, ground.seq) for ground in claim.grounds})
         numbers = [f"{n.text} = {n.worked_out}" for n in claim.numbers if n.worked_out]

@@ -13,11 +13,15 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
         description="Check a file of `treadle runs proof`: that nothing in it was changed, that the answer and its "
-        "grounds follow from its records, and which sentences have none.",
+        "grounds follow from its records, and what they say about each sentence.",
     )
     parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
     parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")
-    flag(parser, "--strict", help="an unsupported sentence is an error, too")
+    flag(
+        parser,
+        "--strict",
+        help="a sentence that is neither supported nor receipted is an error, too",
+    )
     flag(parser, "--json", help="print the verdict as JSON")
 
 
@@ -25,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     import sys
     from pathlib import Path
 
-    from treadle._cli.runs.proof import print_claims
-    from treadle._inspect.proof import MAX_BYTES, summary, verify_proof
+    from treadle._cli.runs.proof import print_claims, print_ledger
+    from treadle._inspect.proof import MAX_BYTES, count_text, verify_proof
 
     if args.file == "-":
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -34,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         with Path(args.file).expanduser().open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     verdict = verify_proof(data, head=args.head.strip().lower())
-    failed = not verdict.intact or bool(args.strict and verdict.unsupported)
+    failed = not verdict.intact or bool(args.strict and verdict.not_supported)
     if args.json:
         print(plain_json(verdict))
         return int(failed)
@@ -42,6 +46,6 @@ def run(args: argparse.Namespace) -> int:
         print(clean(f"NOT INTACT: {problem}"))
     print(clean(f"run {verdict.run}, {verdict.records} records, last hash {verdict.head}\n"))
     print_claims(verdict.claims)
-    counts = ", ".join(f"{count} {status}" for status, count in summary(verdict.claims).items())
-    print(f"\n{'intact' if verdict.intact else 'NOT intact'}: {counts}")
+    print_ledger(verdict.ledger)
+    print(f"\n{'intact' if verdict.intact else 'NOT intact'}: {count_text(verdict.claims)}")
     return int(failed)

@@ -31,7 +31,7 @@ from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.external import outcome_of_answer
 from treadle._tools.runner import run_call, wrong_arguments
 from treadle._types.errors import BudgetExhaustedError, ToolError
-from treadle._types.events import Approved, ToolDone, ToolStarted
+from treadle._types.events import Act, Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -229,7 +229,8 @@ async def execute_call(
             outcome = msgspec.structs.replace(outcome, content=content)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.calls.open and (len(run.state.calls.open) == 1 or len(run.state.calls.pending()) == 1)
-    await (run.defer if last else run.emit)(_done(call.id, name, iteration, outcome))
+    done = _done(call.id, name, iteration, outcome, _act(run, verdict, call, tool))
+    await (run.defer if last else run.emit)(done)
     return outcome
 
 
@@ -288,7 +289,7 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
             raise
         except asyncio.CancelledError:
             # The effect has happened: its record must not be lost with the plug-in.
-            await run.emit(_done(call.id, call.name, iteration, outcome))
+            await run.emit(_done(call.id, call.name, iteration, outcome, _act(run, admitted, call, tool)))
             raise
         except Exception:
             report_failure(hook)
@@ -328,11 +329,19 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
     )
 
 
-def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome) -> ToolDone:
+def _act(run: Execution, verdict: Admitted | ToolOutcome | None, call: ToolCall, tool: Tool | None) -> Act | None:
+    """Return the entry for the ledger of a call, run or not."""
+    if isinstance(verdict, Admitted):
+        call, tool = verdict.call, verdict.tool
+    tool = tool or run.tools.callable_tool(run.state, call.name)
+    return None if tool is None else tool.act(call.args)
+
+
+def _done(call_id: str, name: str, iteration: int, outcome: ToolOutcome, act: Act | None) -> ToolDone:
     return ToolDone(
         call_id, name, iteration, outcome.content, outcome.error, outcome.elapsed, outcome.full, outcome.artifacts,
         outcome.final, bool(outcome.extras), outcome.usage, outcome.executed, outcome.source,
-        outcome.task_successful,
+        outcome.task_successful, act, outcome.ledger,
     )  # fmt: skip
 
 
@@ -344,10 +353,12 @@ async def close_calls(run: Execution, why: str) -> None:
         call = open_call.call
         if not open_call.started:
             text = f"Not run: the run stopped ({why})."
-            await run.emit(ToolDone(call.id, call.name, number, text, "cancelled", executed=False))
+            act = _act(run, None, call, None)
+            await run.emit(ToolDone(call.id, call.name, number, text, "cancelled", executed=False, act=act))
             continue
-        for open_one in (*_open_inside(run, call), call):
-            await run.emit(ToolDone(open_one.id, open_one.name, number, unknown, "unknown_outcome"))
+        for one in (*_open_inside(run, call), call):
+            act = _act(run, None, one, None)
+            await run.emit(ToolDone(one.id, one.name, number, unknown, "unknown_outcome", act=act))
 
 
 def _open_inside(run: Execution, outer: ToolCall) -> list[ToolCall]:

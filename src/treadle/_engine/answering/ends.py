@@ -17,6 +17,7 @@ from treadle._engine.answering.writer import (
 )
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure, run_hooks
+from treadle._engine.receipts.enforce import sent_back, settled
 from treadle._engine.result import metadata_of, result_of
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import (
@@ -54,6 +55,10 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
+    if may_go_on and reason == "answer" and (events := sent_back(run, answer)):
+        run.answer.retract()
+        await run.emit(*events)
+        return
     stopped = run.state.constraints.answer_only
     if reason == "answer":
         answer, reason = answer.strip(), "stuck" if stopped else reason
@@ -97,6 +102,7 @@ async def finish(
             success, error = False, failure
             if reason in ("answer", "final_tool"):  # what was wanted is not there: the text is what was found before
                 reason, source = "error", "error"
+    answer, success, error = settled(run, answer, reason, success, error)
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
             return

@@ -108,8 +108,8 @@ def page_tools(index: PageIndex) -> list[Tool]:
     reader = _Reader(index)
     # One call at a time: what lookup finds depends on what search has opened.
     return [
-        tool(reader.search, description=SEARCH, effect="idempotent", concurrent=False),
-        tool(reader.lookup, effect="unsafe", concurrent=False),
+        tool(reader.search, description=SEARCH, effect="idempotent", acts=False, concurrent=False),
+        tool(reader.lookup, effect="unsafe", acts=False, concurrent=False),
     ]
 
 

@@ -1,6 +1,7 @@
-"""What an answer may rest on: the results of tools and what the user said, in short passages with their records.
+"""What an answer may rest on: the results of tools, in short passages with their records.
 
-What a model wrote is no ground. So the result of an agent that was asked is none either: what its own tools said is.
+What a model wrote is no ground, nor is what a user asked for: a request is not evidence that it was met. The result of
+an agent that was asked is none either: what its own tools said is.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle._plugins.evidence.words import Words, sentences, words_of
-from treadle._types.events import Injected, MessageAdded, Record, RunStarted, ToolDone
-from treadle._types.messages import UserMessage, text_of
+from treadle._types.events import Record, ToolDone
+from treadle._types.messages import text_of
 
 MAX_PASSAGES = 50_000
 MAX_CHARACTERS = 10_000_000
@@ -28,10 +29,10 @@ class Passage(Struct, frozen=True):
     seq: int
     text: str
     words: Words
-    said: bool = False
-    """By the user, not by a tool."""
     cited_as: str = ""
     """The id it is cited with, `[ID:i]`, if it is a passage of a knowledge base."""
+    title: str = ""
+    """What it is about, where that is known."""
 
 
 def passages_of(logs: Mapping[str, Sequence[Record]]) -> list[Passage]:
@@ -40,15 +41,15 @@ def passages_of(logs: Mapping[str, Sequence[Record]]) -> list[Passage]:
     left = MAX_CHARACTERS
     for run, records in logs.items():
         for record in records:
-            for text, said, cited in _texts(record, logs):
-                for part in _parts(text[:left]):
-                    for piece in sentences(part):
-                        found.append(Passage(run, record.seq, piece.text, words_of(piece.text), said, cited))
-                        if len(found) >= MAX_PASSAGES:
-                            return found
-                left -= len(text)
-                if left <= 0:
-                    return found
+            text = ground_of(record, logs)
+            for piece, cited in _pieces(text[:left]) if text else ():
+                for sentence in (one for part in _parts(piece) for one in sentences(part)):
+                    found.append(Passage(run, record.seq, sentence.text, words_of(sentence.text), cited))
+                    if len(found) >= MAX_PASSAGES:
+                        return found
+            left -= len(text)
+            if left <= 0:
+                return found
     return found
 
 
@@ -64,22 +65,12 @@ def _parts(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def _texts(record: Record, logs: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, bool, str]]:
+def ground_of(record: Record, logs: Mapping[str, Sequence[Record]]) -> str:
+    """The text of a record that an answer may rest on; empty for every other record. The one place that says so."""
     event = record.event
-    match event:
-        case RunStarted(question=question, history=history) if not record.depth:
-            # What a run inside another is asked was written by a model.
-            yield text_of(question), True, ""
-            yield from ((text_of(m.content), True, "") for m in history if isinstance(m, UserMessage))
-        case Injected(texts=texts):
-            yield from ((text, True, "") for text in texts)
-        case MessageAdded(message=UserMessage(kind="interrupt", content=content)):
-            yield text_of(content), True, ""
-        case ToolDone(executed=True, error="") if f"{record.run}.{event.call_id}" not in logs:
-            text = event.full if event.full is not None else text_of(event.content)
-            yield from ((piece, False, cited) for piece, cited in _pieces(text))
-        case _:
-            pass
+    if not isinstance(event, ToolDone) or not event.executed or event.error or f"{record.run}.{event.call_id}" in logs:
+        return ""
+    return event.full if event.full is not None else text_of(event.content)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
-"""Each sentence of an answer, with the records it came from, or the reason why it came from none.
+"""Each sentence of an answer: supported by a record, contradicted, or only its words stand in some, or not even these.
 
-No model is asked: a sentence is supported when its words, names and numbers stand in a few passages of the log. That
-finds what was made up, changed or mixed up. It does not understand: a passage with the same words may say another
-thing, and a sentence in other words than its source is marked although it is true.
+No model is asked: the words, names and numbers of a sentence are looked for in a few passages of the log, and each of
+these is compared with it (`meaning`). A sentence in other words than its source stays open although it is true. What an
+answer says was done is held against the calls that acted, too (`_engine.receipts`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.receipts.matching import Deeds, Receipt
+from treadle._plugins.evidence.meaning import compare
 from treadle._plugins.evidence.passages import Passage, passages_of
 from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
 from treadle._types.events import Record
 
-METHOD = "words-2"
+METHOD = "support-1"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
@@ -34,6 +36,11 @@ _MAX_PLACES = 5_000
 _MAX_VOTES = 4_000_000
 """For all sentences of an answer: it bounds the time, and is the same on every machine."""
 _MAX_OPERANDS = 12
+_ALIKE = 2
+"""Words that two numbers share with a sentence in which they are added up."""
+
+
+Status = Literal["supported", "receipted", "contradicted", "words", "unsupported", "empty"]
 
 
 class Ground(Struct, frozen=True, omit_defaults=True):
@@ -58,37 +65,63 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     start: int
     end: int
     text: str
-    status: Literal["supported", "unsupported", "empty"]
-    """`empty`: it claims nothing that could be looked up."""
+    status: Status
+    """`supported`: a record says so. `receipted`: its ids, amounts and dates all belong to one call that was done.
+    `contradicted`: a record, or a call that was not done, speaks against it. `words`: only its words stand in the
+    records, whatever they mean there. `empty`: it claims nothing that could be looked up."""
     why: str = ""
     """Why it is unsupported."""
     grounds: tuple[Ground, ...] = ()
     numbers: tuple[NumberLink, ...] = ()
+    receipt: Receipt | None = None
+    """What the calls that acted say about it, where it names an id, an amount or a date."""
 
 
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
-    index = _Index(passages_of(logs))
-    return tuple(index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    index, deeds = _Index(passages_of(logs)), Deeds(logs)
+    claims = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    return tuple(_receipted(claim, deeds) for claim in claims)
+
+
+def _receipted(claim: Claim, deeds: Deeds) -> Claim:
+    """The claim with its receipt. What a record says is not contradicted by what was done."""
+    receipt = deeds.receipt(claim.text) if claim.status != "empty" else None
+    if receipt is None:
+        return claim
+    status, why = claim.status, claim.why
+    if receipt.outcome == "receipted" and status != "supported":
+        status, why = "receipted", ""
+    elif receipt.outcome == "contradicted" and status == "unsupported":
+        status, why = "contradicted", receipt.why
+    return msgspec.structs.replace(claim, status=status, why=why, receipt=receipt)
 
 
 def support_of(sentence: str, texts: Sequence[tuple[str, str]]) -> str:
-    """Why a sentence does not rest on these texts alone, each with its title; empty if it does. A number must stand
-    there: what is worked out from others is not what a source says."""
+    """Why a sentence does not rest on these texts alone, each with its title; empty if they have its words and do not
+    contradict it. A number must stand there: what is worked out from others is not what a source says."""
+    return next((claim.why for claim in _claims(sentence, texts) if claim.why), "")
+
+
+def is_supported(sentence: str, texts: Sequence[tuple[str, str]]) -> bool:
+    """Return whether these texts say so, not only with the same words."""
+    return all(claim.status in ("supported", "empty") for claim in _claims(sentence, texts))
+
+
+def _claims(sentence: str, texts: Sequence[tuple[str, str]]) -> list[Claim]:
     passages = [
-        Passage("", number, piece.text, _titled(title, piece.text))
+        Passage("", number, piece.text, _titled(title, piece.text), title=title)
         for number, (title, text) in enumerate(texts)
         for piece in sentences(text)[:MAX_SENTENCES]
     ]
     if not passages:
-        return "there is nothing to rest on"
+        return [Claim(0, len(sentence), sentence, "unsupported", "there is nothing to rest on")]
     index = _Index(passages, derives=False)
     for title, _ in texts:
         if words_of(title).negated:  # "Never Say So is a song" denies nothing either
             plain = without_denial(title)
             sentence = re.sub(re.escape(title), lambda _, plain=plain: plain, sentence, flags=re.IGNORECASE)
-    claims = [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
-    return next((claim.why for claim in claims if claim.status == "unsupported"), "")
+    return [index.claim(Sentence(one.start, one.end, one.text)) for one in sentences(sentence)]
 
 
 def _titled(title: str, text: str) -> Words:
@@ -114,8 +147,6 @@ class _Index:
             for _, value in passage.words.numbers:
                 self._by_number.setdefault(value, []).append(position)
             self._names.update(name.casefold() for name in passage.words.names)
-        asked = [passage.words.content for passage in passages if passage.said]
-        self._asked: frozenset[str] = frozenset().union(*asked) if asked else frozenset()
 
     def claim(self, sentence: Sentence) -> Claim:
         words = words_of(sentence.text)
@@ -128,8 +159,8 @@ class _Index:
             if not among:
                 return _claim(sentence, "unsupported", "it cites a passage that no record has")
             claim = self._judged(sentence, words, among)
-            if claim.status == "unsupported":
-                return _claim(sentence, "unsupported", f"by the passage it cites: {claim.why}", claim)
+            if claim.why:
+                return _claim(sentence, claim.status, f"by the passage it cites: {claim.why}", claim)
             return claim
         return self._judged(sentence, words, None)
 
@@ -137,24 +168,28 @@ class _Index:
         grounds, covered = self._grounds(words, among)
         numbers = tuple(self._link(text, value, words, grounds) for text, value in words.numbers)
         quotes = tuple(Ground(p.run, p.seq, p.text) for p in (self.passages[i] for i in grounds))
-        claim = Claim(sentence.start, sentence.end, sentence.text, "supported", "", quotes, numbers)
+        claim = Claim(sentence.start, sentence.end, sentence.text, "words", "", quotes, numbers)
         loose = [n.text for n in numbers if n.seq < 0 and not n.worked_out and n.text[0].isdigit()]
         unknown = [name for name in words.names if not self._knows(name)]
         missing = sorted(words.content - covered)
+        verdicts = [compare(sentence.text, self.passages[i].text, self.passages[i].title) for i in grounds]
+        if "supported" in verdicts:
+            return msgspec.structs.replace(claim, status="supported")
+        if "contradicted" in verdicts[:1] and not any(number.worked_out for number in numbers):
+            quote = self.passages[grounds[0]].text
+            return _claim(sentence, "contradicted", f"a record says otherwise: {quote[:200]}", claim)
         if loose:
             return _claim(sentence, "unsupported", f"{loose[0]} is in no record that speaks of this", claim)
         if unknown:
             return _claim(sentence, "unsupported", f"{unknown[0]} is in no record", claim)
         if words.content and len(missing) > (1 - ENOUGH) * len(words.content):
             return _claim(sentence, "unsupported", f"no record has the words: {', '.join(missing[:5])}", claim)
-        told = [self.passages[i] for i in grounds if not self.passages[i].said]
-        if told and words.negated != any(passage.words.negated for passage in told):
-            said = "says no where its grounds do not" if words.negated else "does not say no where its grounds do"
-            return _claim(sentence, "unsupported", f"it {said}", claim)
+        if not words.negated and any(self.passages[i].words.negated for i in grounds):
+            return _claim(sentence, "unsupported", "it does not say no where its grounds do", claim)
         return claim
 
     def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
-        """A few passages that together have most of the words; what tools said comes before what the user said."""
+        """A few passages that together have most of the words."""
         votes: dict[int, float] = {}
         for word in words.content:
             places = self._places(self._by_word.get(word, ()), among)
@@ -163,11 +198,9 @@ class _Index:
         for _, value in words.numbers:
             for position in self._places(self._by_number.get(value, ()), among):
                 votes[position] = votes.get(position, 0.0) + 2
-        best = heapq.nsmallest(
-            200, votes, key=lambda position: (self.passages[position].said, -votes[position], position)
-        )
+        best = heapq.nsmallest(200, votes, key=lambda position: (-votes[position], position))
         chosen: list[int] = []
-        covered: frozenset[str] = self._asked & words.content
+        covered: frozenset[str] = frozenset()
         wanted = {value for _, value in words.numbers}
         for _ in range(_MAX_GROUNDS):
             gains = [(self._gain(position, words, covered, wanted), -rank) for rank, position in enumerate(best)]
@@ -178,12 +211,13 @@ class _Index:
             found = self.passages[best[-rank]].words
             covered |= found.content & words.content
             wanted -= self._values(best[-rank])
-        if not chosen and covered:  # every word of it is in the question: one record that speaks of it is enough
-            chosen = best[:1]
-        if wanted and chosen:  # it may be worked out from what stands beside words that the user said, too
+        if wanted and chosen:  # it may be worked out from what stands beside its other words
             for position in best:
                 own = frozenset[str]().union(*(self.passages[i].words.content for i in chosen))
-                if len(chosen) < _MAX_GROUNDS and (self.passages[position].words.content - own) & words.content:
+                passage = self.passages[position].words
+                beside = (passage.content - own) & words.content
+                alike = passage.numbers and len(passage.content & words.content) >= _ALIKE and position not in chosen
+                if len(chosen) < _MAX_GROUNDS and (beside or alike):
                     chosen.append(position)
         return chosen, covered
 
@@ -230,9 +264,7 @@ class _Index:
         return bool(parts) and all(part in self._by_word for part in parts)
 
 
-def _claim(
-    sentence: Sentence, status: Literal["unsupported", "empty"], why: str = "", found: Claim | None = None
-) -> Claim:
+def _claim(sentence: Sentence, status: Status, why: str = "", found: Claim | None = None) -> Claim:
     grounds = found.grounds if found is not None else ()
     numbers = found.numbers if found is not None else ()
     return Claim(sentence.start, sentence.end, sentence.text, status, why, grounds, numbers)

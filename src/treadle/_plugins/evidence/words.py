@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from treadle._plugins.evidence.canonical import canonical
+
 MAX_SENTENCE = 2_000
 """Characters; what goes on longer without an end is cut where a word ends."""
 
@@ -96,7 +98,7 @@ def words_of(text: str) -> Words:
     names: list[str] = []
     numbers: list[tuple[str, Decimal]] = []
     negated = False
-    for index, token in enumerate(_TOKEN.findall(_CITATION.sub(" ", text))):
+    for index, token in enumerate(_TOKEN.findall(canonical(_CITATION.sub(" ", text)))):
         read = _remembered(token) if len(token) <= _MAX_REMEMBERED else _read(token)
         content.update(read.content)
         if read.number is not None:
@@ -127,7 +129,7 @@ def _read(token: str) -> _Token:
         return _Token(number=(plain, Decimal(plain.replace(",", ""))))
     if any(char.isdigit() for char in token):
         return _Token(name=True, shouted=True)
-    if low in _NEGATIONS or low.endswith(("n't", "n’t")):  # noqa: RUF001
+    if is_negation(low):
         return _Token(negates=True)
     name = token[0].isupper() and low not in _STOPWORDS and len(token) > 1
     if low in _NUMBER_WORDS and low != "one":
@@ -135,6 +137,11 @@ def _read(token: str) -> _Token:
     means = low not in _STOPWORDS and len(low) > 1
     content = tuple(stem(part) for part in re.split(r"[-/]", low) if len(part) > 1) if means else ()
     return _Token(content, name=name, shouted=token.isupper())
+
+
+def is_negation(low: str) -> bool:
+    """Return whether a word, in small letters, denies something."""
+    return low in _NEGATIONS or low.endswith(("n't", "n’t"))  # noqa: RUF001
 
 
 _MAX_REMEMBERED = 40

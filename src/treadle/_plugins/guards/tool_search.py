@@ -36,6 +36,7 @@ class ToolSearch(ToolSelection):
                 object_schema({"query": query}, ("query",)),
                 self._find,
                 effect="idempotent",
+                acts=False,
                 concurrent=False,
                 pinned=True,
                 context_param="context",

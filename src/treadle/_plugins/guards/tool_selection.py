@@ -41,6 +41,7 @@ MORE_TOOLS = Tool(
     {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
     _more_tools,
     effect="idempotent",
+    acts=False,
     concurrent=False,
     pinned=True,
     context_param="context",

@@ -1,4 +1,4 @@
-"""An answer whose every citation supports its sentence: the others are removed, replaced, or the sentence is marked."""
+"""An answer whose citations have the words of their sentences: others are removed, replaced, or the sentence marked."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Checked(Struct, frozen=True):
     """Sources it had cited and does not rest on."""
     why: str = ""
     """Why it rests on none; empty where it does, and where there is nothing to rest."""
+    words_only: bool = False
+    """What it cites has its words and does not contradict it; whether it says so cannot be told by rule."""
 
 
 class Report(Struct, frozen=True):
@@ -38,7 +40,7 @@ class Report(Struct, frozen=True):
 
 
 def checked_answer(answer: str, sources: Sources, unsupported: Unsupported = "mark") -> Report:
-    """The answer with only citations that support their sentences; one that fits is put where there was none."""
+    """The answer with only citations that have their sentence's words; one that fits is put where there was none."""
     pieces: list[str] = []
     done: list[Checked] = []
     end = 0
@@ -64,7 +66,8 @@ def _checked(sentence: Sentence, sources: Sources) -> Checked:
         return Checked(text, (), tuple(numbers))  # it claims nothing that could be looked up
     holding = sources.holding(text, numbers)
     removed = tuple(number for number in numbers if number not in holding)
-    return Checked(text, holding, removed, "" if holding else _why(text, numbers, sources))
+    only = bool(holding) and not sources.say(text, holding)
+    return Checked(text, holding, removed, "" if holding else _why(text, numbers, sources), only)
 
 
 def _why(text: str, numbers: list[int], sources: Sources) -> str:

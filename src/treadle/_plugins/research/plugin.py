@@ -43,7 +43,7 @@ _MAX_TOLD = 8
 
 
 class Research(Plugin):
-    """Plans, keeps notes, and checks: every citation that stays in the answer supports its sentence."""
+    """Plans, keeps notes, and checks: the source of every citation that stays has the words of its sentence."""
 
     name = "research"
     harmless = True
@@ -70,6 +70,7 @@ class Research(Plugin):
                 object_schema(properties, ("fact", "source")),
                 self._take,
                 effect="idempotent",
+                acts=False,
                 concurrent=False,
                 pinned=True,
                 context_param="context",
@@ -125,6 +126,7 @@ class Research(Plugin):
         noted = {
             "sentences": len(done),
             "cited": sum(bool(one.cited) for one in done),
+            "words_only": [one.text[:300] for one in done if one.words_only],
             "removed": [number for one in done for number in one.removed],
             "unsupported": [{"text": one.text[:300], "why": one.why[:300]} for one in report.unsupported],
             "notes": len(notes(run)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from treadle._plugins.evidence.support import support_of
+from treadle._plugins.evidence.support import is_supported, support_of
 from treadle._plugins.evidence.words import words_of
 from treadle._plugins.memory.citations import chunks_in
 from treadle._types.events import Record, StepDone, ToolDone
@@ -30,6 +30,10 @@ class Sources:
     def why_not(self, sentence: str, ids: Iterable[int]) -> str:
         """Why a sentence does not rest on these sources together; empty if it does."""
         return support_of(sentence, [self.texts[number] for number in ids if number in self.texts])
+
+    def say(self, sentence: str, ids: Iterable[int]) -> bool:
+        """Return whether one of these sources says so, not only with the same words."""
+        return any(is_supported(sentence, [self.texts[number]]) for number in ids if number in self.texts)
 
     def holding(self, sentence: str, cited: Sequence[int], most: int = 4) -> tuple[int, ...]:
         """The sources a sentence rests on: those of the cited ones that bear it, each alone or, if none does, together;

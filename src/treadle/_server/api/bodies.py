@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import RunSummary
 from treadle._server.api.content import AudioItem, FileItem, ImageItem, In, Items, Text
+from treadle._types.events import LedgerEntry
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 RunId = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
@@ -252,6 +253,8 @@ class RunBody(Struct, frozen=True):
     answer: str
     output: Any
     """The typed answer, where the agent or the caller asked for one."""
+    ledger: list[LedgerEntry]
+    """What became of each call that acts: done, failed, refused, or unknown."""
     error: str
     iterations: int
     created: float

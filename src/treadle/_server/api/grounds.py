@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -14,6 +15,7 @@ from treadle._plugins.evidence.support import Claim, Ground
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import conflict
 from treadle._types.errors import ConfigError
+from treadle._types.events import LedgerEntry
 
 routes = Routes("inspector")
 
@@ -27,20 +29,21 @@ class GroundsBody(Struct, frozen=True):
     method: str
     """How grounds were looked for; a proof names it, too."""
     claims: list[Claim]
-    """Each sentence of the answer by its place in it, in characters: supported, unsupported, or empty."""
+    """Each sentence of the answer by its place in it, in characters, with what the records say about it."""
     counts: dict[str, int]
+    ledger: list[LedgerEntry]
+    """What became of each call that acts; receipts of claims name them."""
     complete: bool
     """False when it was not looked at whole: the answer goes on after the last claim, or the log is too large."""
 
 
 @routes("GET", "/api/runs/{run_id}/grounds", GroundsBody, errors=(404, 409))
 async def run_grounds(call: Call) -> Response:
-    """Return the grounds of each sentence and number of a run's answer: the records they came from, or none."""
+    """Return what the records of a run say about each sentence of its answer, and what became of calls that act."""
     grounds = await _computed(call, grounds_of_answer)
-    claims = [Claim(c.start, c.end, c.text, c.status, c.why, _quoted(c.grounds), c.numbers) for c in grounds.claims]
-    return answer(
-        GroundsBody(call.path("run_id"), grounds.method, claims, dict(summary(grounds.claims)), grounds.complete)
-    )
+    claims = [msgspec.structs.replace(claim, grounds=_quoted(claim.grounds)) for claim in grounds.claims]
+    counts, ledger = dict(summary(grounds.claims)), list(grounds.ledger)
+    return answer(GroundsBody(call.path("run_id"), grounds.method, claims, counts, ledger, grounds.complete))
 
 
 @routes("GET", "/api/runs/{run_id}/proof", "application/x-ndjson", errors=(404, 409))

@@ -55,6 +55,7 @@ def run_body(info: RunInfo, records: Sequence[Record], *, live: bool, children: 
         success=finished.success if finished else False,
         answer=_answer(state),
         output=finished.output if finished else None,
+        ledger=list(state.ledger.entries),
         error=finished.error if finished else "",
         iterations=state.iteration,
         created=state.created,

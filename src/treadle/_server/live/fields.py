@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from treadle._types.usage import Usage
 from treadle._view.items import ArtifactLine, Call, Decision, End, PlanStep
 
@@ -63,4 +65,5 @@ def done_fields(item: End) -> dict[str, Any]:
         "stop_reason": item.stop_reason,
         "success": item.success,
         **({"unread": item.unread} if item.unread else {}),
+        **({"ledger": msgspec.to_builtins(item.ledger)} if item.ledger else {}),
     }

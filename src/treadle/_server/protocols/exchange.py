@@ -34,7 +34,7 @@ from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.stop_sequences import Cut
 from treadle._tools.base import Tool
 from treadle._types.errors import JournalError, RunBusyError
-from treadle._types.events import Paused, Record
+from treadle._types.events import LedgerEntry, Paused, Record
 from treadle._types.state import RunState, fold
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -103,6 +103,13 @@ class Outcome(Struct, frozen=True):
     calls: tuple[ClientCall, ...] = ()
     stop_sequence: str = ""
     """The one of the request's stop sequences that ended the text."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """What became of each call that acts."""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the protocols with a field for it are given beside the answer: texts, as their clients expect."""
+        return {"ledger": msgspec.json.encode(self.ledger).decode()} if self.ledger else {}
 
 
 class Exchange:
@@ -207,7 +214,8 @@ class Exchange:
         text = cut.feed(text, last=True)
         short = state.finished.stop_reason in ("limit", "budget") or is_cut_off(records)
         reason = "length" if short and not cut.sequence else "stop"
-        return Outcome(self.run_id, text, reason, usage, stop_sequence=cut.sequence)
+        ledger = await self.restored(state.ledger.entries)
+        return Outcome(self.run_id, text, reason, usage, stop_sequence=cut.sequence, ledger=ledger)
 
     async def _records(self) -> Sequence[Record]:
         return self.run.records if self.run is not None else await self.call.hub.records(self.run_id)

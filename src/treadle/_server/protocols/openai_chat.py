@@ -147,6 +147,8 @@ class ChatAnswer(Struct, frozen=True):
     choices: list[Choice]
     usage: ChatUsage
     object: Literal["chat.completion"] = "chat.completion"
+    metadata: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """`ledger`: what became of each call that acts, as JSON."""
 
 
 @routes("GET", "/v1/models", ModelList)
@@ -180,7 +182,14 @@ async def chat(call: Call) -> Response:
     choice = Choice(message, _finish(outcome))
     answer_id = f"chatcmpl-{exchange.run_id}"
     return exchange.answer(
-        ChatAnswer(answer_id, int(time.time()), request.model, [choice], _usage(outcome.usage)),
+        ChatAnswer(
+            answer_id,
+            int(time.time()),
+            request.model,
+            [choice],
+            _usage(outcome.usage),
+            metadata=outcome.metadata or msgspec.UNSET,
+        ),
     )
 
 
@@ -236,7 +245,7 @@ async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGene
     """Yield the answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so
     does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
     with an error."""
-    head = {
+    head: dict[str, Any] = {
         "id": f"chatcmpl-{exchange.run_id}",
         "object": "chat.completion.chunk",
         "created": int(time.time()),
@@ -256,6 +265,8 @@ async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGene
     for index, one in enumerate(outcome.calls):
         function = {"name": one.name, "arguments": one.arguments}
         yield chunk({"tool_calls": [{"index": index, "id": one.id, "type": "function", "function": function}]})
+    if outcome.metadata:
+        head["metadata"] = outcome.metadata
     yield chunk({}, _finish(outcome))
     if with_usage:
         yield data({**head, "choices": [], "usage": _usage(outcome.usage)})

@@ -222,6 +222,7 @@ class ResponseProjection:
             usage=_usage(outcome.usage) if outcome is not None else None,
             incomplete_details={"reason": "max_output_tokens"} if short else None,
             instructions=request.instructions,
+            metadata=outcome.metadata if outcome is not None else {},
             previous_response_id=request.previous_response_id,
             temperature=request.temperature,
             tools=[msgspec.to_builtins(tool) for tool in request.tools or ()],

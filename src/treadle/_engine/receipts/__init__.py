@@ -1,0 +1,1 @@
+"""Receipts: what an answer says was done, held against the ledger of its run."""

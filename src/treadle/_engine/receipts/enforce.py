@@ -1,0 +1,48 @@
+"""Act on an answer that hides what was not done, as `receipts=` says: send it back once, mark it, or refuse it."""
+
+from __future__ import annotations
+
+from treadle._engine.core.execution import Execution
+from treadle._engine.receipts.admission import hidden, objection, told_in, with_lines
+from treadle._types.errors import GuardrailError
+from treadle._types.events import Event, LedgerEntry, MessageAdded, Noted, StopReason
+from treadle._types.messages import UserMessage
+
+COMPONENT = "receipts"
+_ANSWERED = ("answer", "final_tool", "limit", "budget", "stuck")
+
+
+def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
+    """The records that send a proposed answer back, with what really happened; none if it may stand, or went back
+    before."""
+    if run.settings.receipts not in ("correct", "refuse") or COMPONENT in run.state.notes:
+        return ()
+    missing = _hidden(run, answer)
+    if not missing:
+        return ()
+    note = UserMessage(objection(missing), kind="note")
+    return Noted(COMPONENT, {"told": len(missing)}), MessageAdded(note, COMPONENT)
+
+
+def settled(
+    run: Execution, answer: str, reason: StopReason, success: bool, error: BaseException | None
+) -> tuple[str, bool, BaseException | None]:
+    """The answer with a line for what it hides, whether the run is a success, and why not. Resumed after the answer was
+    recorded, the lines in it say the same again. A typed answer is for a program: it stays as it is."""
+    mode = run.settings.receipts
+    if mode == "off" or reason not in _ANSWERED or not answer.strip():
+        return answer, success, error
+    missing = _hidden(run, answer)
+    if not missing:
+        return answer, success and not told_in(answer, run.state.ledger.entries), error
+    if mode == "refuse":
+        lines = with_lines("", missing)
+        return lines, False, error or GuardrailError(COMPONENT, f"the answer hides what was not done: {lines}", lines)
+    typed = run.blueprint.output_type is not None
+    return answer if typed or run.state.answer.done is not None else with_lines(answer, missing), False, error
+
+
+def _hidden(run: Execution, answer: str) -> list[LedgerEntry]:
+    if run.in_experiment or not run.state.ledger.calls:  # in an experiment nothing acts
+        return []
+    return hidden(run.state.ledger.entries, answer)

@@ -1,0 +1,86 @@
+"""Calls that act: what a record says of one, and the line it becomes in the ledger of a run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+MAX_VALUE = 200
+"""Characters of an identifying value, and of the result of a call, that the ledger keeps."""
+_MAX_ARGS = 12
+ActState = Literal["done", "failed", "refused", "unknown"]
+
+
+class Act(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A call of a tool that acts, as its outcome is recorded."""
+
+    args: dict[str, Any] = {}
+    """The arguments that say what it is done to: those the tool declares (`identifies=`), else all plain ones."""
+    key: str = ""
+    """Stands for all arguments: two calls with the same key are the same call. Empty where they could not be used."""
+    identified: bool = False
+    """The tool declares which arguments identify a call."""
+    declared: bool = False
+    """The tool declares its effect. What does not may be a mere question."""
+
+
+class LedgerEntry(Struct, frozen=True, omit_defaults=True):
+    """The outcome of one call that acts."""
+
+    call_id: str
+    """Of a call inside another run: `run:call`."""
+    tool: str
+    state: ActState
+    """`done`; `failed`, also when the result says so; `refused`: not run; `unknown`: it was cut off half-way."""
+    args: dict[str, Any] = {}
+    """The identifying arguments."""
+    result: str = ""
+    """The beginning of its result, or why it was not done."""
+    run: str = ""
+    seq: int = -1
+    """The record of its outcome."""
+    time: float = 0.0
+    key: str = ""
+    identified: bool = False
+    declared: bool = False
+    """These three as in `Act`."""
+
+    @property
+    def subject(self) -> str:
+        """The tool and what it was called for: `refund (order 4711)`."""
+        args = ", ".join(f"{name} {value}" for name, value in self.args.items())
+        return f"{self.tool} ({args})" if args else self.tool
+
+    @property
+    def line(self) -> str:
+        """The line that is added to an answer which does not admit it."""
+        label = "outcome unknown" if self.state == "unknown" else "not done"
+        why = f": {self.result}" if self.result and self.state != "done" else ""
+        return f"[{'done' if self.state == 'done' else label}: {self.subject}{why}]"
+
+
+def act_of(args: Mapping[str, Any], identifies: Iterable[str] = (), *, declared: bool = False) -> Act:
+    """Return what is recorded of a call with these arguments."""
+    names = tuple(identifies)
+    plain = {name: short(args[name]) for name in names or args if _is_plain(args.get(name))}
+    try:
+        key = hashlib.blake2b(msgspec.json.encode(args, order="sorted"), digest_size=8).hexdigest()
+    except (RecursionError, UnicodeEncodeError):  # such a call is refused
+        key = ""
+    return Act(dict(list(plain.items())[:_MAX_ARGS]), key, bool(names), declared)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+def short(value: Any) -> Any:
+    """A value as the ledger keeps it, in one line."""
+    if not isinstance(value, str):
+        return value
+    line = " ".join(value[: 4 * MAX_VALUE].split())
+    return line if len(line) <= MAX_VALUE else f"{line[: MAX_VALUE - 1]}…"
