@@ -29,7 +29,7 @@ def test_the_story_says_what_waits_and_what_failed():
     waiting = go(Agent(ScriptedModel([call("echo", text="x")]), [echo], ask=("all",)).run("q"))
     assert 'waiting: echo(text="x")' in waiting.trace()
     assert [pending.name for pending in waiting.pending] == ["echo"]
-    failed = go(Agent(ScriptedModel([ValueError("no")]), tools=None).run("q"))
+    failed = go(Agent(ScriptedModel([ValueError("no")]), tools=None, on_error="result").run("q"))
     assert "error: ModelError" in failed.trace()
 
 

@@ -10,7 +10,7 @@ import msgspec
 from treadle._engine.surfaces.answer_pieces import missing
 from treadle._tools.results import SO_FAR
 from treadle._types.events import Record
-from treadle._types.state import CONVERSATION
+from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._view.fold import RunView
 from treadle._view.items import Answer, Call, Change, More, Put, Thought
 
@@ -41,6 +41,8 @@ class TextView:
         """The last words that turned out to be a thought, and the output of the last call: perhaps the answer."""
         self._begun = False
         """Whether the reply has said that its answer begins: what it said before was a thought."""
+        self._forced = False
+        """Whether only an answer is wanted of the reply."""
         self._repairs = False
         """Whether the reply that is being written repairs another one."""
         self._open = False
@@ -64,7 +66,8 @@ class TextView:
     def _piece(self, more: More, view: RunView) -> Iterator[str]:
         item = view.items[more.id]
         if isinstance(item, Answer):
-            if item.state == "draft" and (self._repairs or (self._markers and view.state.dialect != _MARKS_ANSWERS)):
+            thinks = view.state.dialect == _MARKS_ANSWERS and not self._forced
+            if item.state == "draft" and (self._repairs or (self._markers and not thinks and not self._begun)):
                 self._waiting += more.text
             elif item.state == "draft" and self._markers and not self._begun:
                 self._thought += more.text
@@ -85,7 +88,8 @@ class TextView:
 
     def _thought_changed(self, item: Thought, change: Put) -> Iterator[str]:
         if item.state == "open" and change.before is None:
-            self._repairs, self._begun = item.component == "repair", False
+            self._repairs, self._forced = item.component == "repair", item.component in ANSWERING
+            self._begun = False
         if item.component not in CONVERSATION:
             return
         if item.state == "done":
