@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from treadle._types.origin import STRANGERS
 
 MAX_SOURCES = 8
 """How many sources are remembered by name; one is enough to be careful."""
 SENT_ALONG = "the messages sent along"
 """The source of what a caller says a model or a tool has said: nobody here has seen it being said."""
+IMPORTED = "a run that was not made here"
 _SAID_BY_A_PERSON = ("question", "history", "interrupt")
 
 
@@ -28,7 +30,9 @@ class Provenance(Struct, gc=False):
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
         self.read(event.sources)
-        if not event.depth:  # what a run inside another is asked was written by a model
+        if event.origin in STRANGERS:
+            self.read((IMPORTED,))
+        elif not event.depth:  # what a run inside another is asked was written by a model
             self.words = [*words_of(event.history), text_of(event.question)]
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
@@ -57,8 +61,10 @@ class Provenance(Struct, gc=False):
                 self.sources.append(source)
 
     def marked(self, message: AssistantMessage) -> AssistantMessage:
-        """The reply, with what had been read before it was written."""
-        return msgspec.structs.replace(message, source=self.first) if self.sources else message
+        """The reply, with what had been read before it was written. An imported run keeps its messages as they were
+        sent: it must still replay."""
+        source = next((source for source in self.sources if source != IMPORTED), "")
+        return msgspec.structs.replace(message, source=source) if source else message
 
     @property
     def first(self) -> str:

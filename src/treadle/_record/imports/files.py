@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle._engine.core.redaction import event_redactor
 from treadle._journal.base import Journal
-from treadle._journal.export import import_run, is_exported
+from treadle._journal.export import IMPORTED_TAG, import_run, is_exported
 from treadle._record.imports.conversation import Imported
 from treadle._record.imports.dumps import dumped, is_dump
 from treadle._record.imports.otel import is_trace, traced
@@ -20,7 +20,6 @@ from treadle._safety.data import DataError, decode_json
 from treadle._types.errors import ConfigError
 
 MAX_BYTES = 256 * 1024 * 1024
-TAG = "imported"
 _NEXT = re.compile(r"\S")
 
 
@@ -35,7 +34,7 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
     if is_exported(data):
         return ImportedRuns((await import_run(journal, data),))
     documents = _documents(data, name)
-    writer = RunWriter(journal, _agent(name), tag=TAG, resume=False)
+    writer = RunWriter(journal, _agent(name), tag=IMPORTED_TAG, resume=False)
     if any(is_trace(document) for document in documents):
         exchanges, missing = traced(documents)
         if not exchanges:
