@@ -59,7 +59,7 @@ def write_old_log(path: Path) -> None:
 
 
 EXPECTED = [
-    RunStarted("How far is the moon?", schema=0),
+    RunStarted("How far is the moon?", schema=0, origin="outside"),
     ToolDone("c1", "search", 1, "384 400 km"),
     ToolDone("c2", "search", 2, "no network", error="no network"),
     AnswerDone("384 400 km", "loop"),

@@ -48,7 +48,6 @@ from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
-from treadle._types.origin import STRANGERS
 
 if TYPE_CHECKING:
     import logging
@@ -267,7 +266,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             raise RunNotFoundError(f"there is no run {run_id!r} here: give the agent the journal it was recorded in")
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
-        recorded = {} if started.origin in STRANGERS else started.settings  # a stranger's settings are not ours
+        recorded = {} if started.origin == "imported" else started.settings  # a stranger's settings are not ours
         settings = self.settings.with_recorded(recorded, cast("dict[str, Any]", overrides))
         origin = Origin(
             run_id=run_id,

@@ -224,7 +224,10 @@ def _conversation(run: Execution, params: AgentParams, outputs: dict[str, str]) 
     start = max((number for number, (role, _) in enumerate(spoken, 1) if role == "assistant"), default=0)
     past: list[Message] = [SystemMessage(text) for text in system]
     past += history_of_flow(run)
-    past += [UserMessage(text) if role == "user" else AssistantMessage(text) for role, text in spoken[:start]]
+    past += [
+        UserMessage(text, origin="operator") if role == "user" else AssistantMessage(text, origin="operator")
+        for role, text in spoken[:start]
+    ]
     question = "\n\n".join(text for _, text in spoken[start:]).strip() or run.state.question
     return past, _with_images(question, run)
 

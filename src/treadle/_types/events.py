@@ -43,7 +43,7 @@ from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
 
-SCHEMA = 2
+SCHEMA = 3
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
 """Why a run ended. `empty`: the model gave no answer, however often it was asked."""

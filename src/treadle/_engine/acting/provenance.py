@@ -31,7 +31,8 @@ def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
     if not source:
         return ""
     words = UserWords([text for one in around for text in one.state.provenance.words])
-    return "" if words.contain_call(call.args, tool.parameters) else f"after reading {source}"
+    asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
+    return "" if asked_for else f"after reading {source}"
 
 
 def source_of(tool: Tool | None, call: ToolCall, outcome: ToolOutcome) -> str:

@@ -117,6 +117,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         # A native call has no text in which a text dialect could show it again.
         dialect="native" if reply.calls else run.current.dialect.name,
         opaque=reply.opaque,
+        origin="model",
     )
     await run.defer(
         ThinkDone(

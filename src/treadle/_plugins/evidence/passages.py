@@ -14,6 +14,8 @@ from msgspec import Struct
 from treadle._plugins.evidence.words import Words, sentences, words_of
 from treadle._types.events import Injected, MessageAdded, Record, RunStarted, ToolDone
 from treadle._types.messages import UserMessage, text_of
+from treadle._types.provenance import own_text
+from treadle._types.provenance import words_of as said_by_person
 
 MAX_PASSAGES = 50_000
 MAX_CHARACTERS = 10_000_000
@@ -69,12 +71,12 @@ def _texts(record: Record, logs: Mapping[str, Sequence[Record]]) -> Iterator[tup
     match event:
         case RunStarted(question=question, history=history) if not record.depth:
             # What a run inside another is asked was written by a model.
-            yield text_of(question), True, ""
-            yield from ((text_of(m.content), True, "") for m in history if isinstance(m, UserMessage))
+            yield own_text(question), True, ""
+            yield from ((text, True, "") for text in said_by_person(history))
         case Injected(texts=texts):
             yield from ((text, True, "") for text in texts)
-        case MessageAdded(message=UserMessage(kind="interrupt", content=content)):
-            yield text_of(content), True, ""
+        case MessageAdded(message=UserMessage(origin="person", content=content)):
+            yield own_text(content), True, ""
         case ToolDone(executed=True, error="") if f"{record.run}.{event.call_id}" not in logs:
             text = event.full if event.full is not None else text_of(event.content)
             yield from ((piece, False, cited) for piece, cited in _pieces(text))
