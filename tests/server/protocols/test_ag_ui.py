@@ -89,7 +89,7 @@ def test_context_and_an_image():
         streamed(server, "/ag-ui/a", body)
     first = model.requests[0]
     assert "the page: a shop" in first.messages[0].content  # pyright: ignore
-    [asked] = [message for message in first.messages if isinstance(message, UserMessage)]
+    [_, asked] = [message for message in first.messages if isinstance(message, UserMessage)]
     assert any(isinstance(part, ImagePart) for part in asked.content)
 
 
