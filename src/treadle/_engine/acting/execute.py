@@ -31,7 +31,7 @@ from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.external import outcome_of_answer
 from treadle._tools.runner import run_call, wrong_arguments
-from treadle._types.errors import BudgetExhaustedError, ToolError
+from treadle._types.errors import BudgetExhaustedError, GuardrailError, ToolError
 from treadle._types.events import Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
@@ -273,6 +273,8 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         outcome = await run_call(tool, given, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
     if run.masks is not None:
         outcome = run.masks.outcome(outcome, run.limits.max_chars)
+    if isinstance(outcome.exception, GuardrailError):  # of the agent that has the conversation now: it stops the run
+        raise outcome.exception
     if outcome.exception is not None:
         _report(run, call, outcome.exception)
     if context.answered and not outcome.final:  # it failed half-way
