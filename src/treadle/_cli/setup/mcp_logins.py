@@ -139,16 +139,18 @@ def _review(server: McpServer, args: argparse.Namespace) -> int:
             await server.close()
 
     tools: Any = run_async(listed())
-    said: dict[Kind, list[str]] = {
+    named_kinds: dict[Kind, list[str]] = {
         "reads": args.reads, "changes safely": args.safe, "changes": args.changes, "sends": args.sends,
     }  # fmt: skip
     names = {tool.name for tool in tools}
-    if wrong := sorted({name for named in said.values() for name in named} - names - {"*"}):
+    if wrong := sorted({name for named in named_kinds.values() for name in named} - names - {"*"}):
         raise ConfigError(f"{args.server} has no tool {wrong[0]!r}; it has: {', '.join(sorted(names))}")
-    decided = not any(said.values()) and sys.stdin.isatty()
+    decided = not any(named_kinds.values()) and sys.stdin.isatty()
     kinds: dict[str, Kind] = {}
     for tool in tools:
-        matching: list[Kind] = [kind for wanted in (tool.name, "*") for kind, named in said.items() if wanted in named]
+        matching: list[Kind] = [
+            kind for wanted in (tool.name, "*") for kind, named in named_kinds.items() if wanted in named
+        ]
         chosen: Kind | None = matching[0] if matching else None
         print(f"{one_line(tool.name, 60)}  {one_line(tool.description or '', 200)}")
         if decided:
@@ -163,7 +165,7 @@ def _review(server: McpServer, args: argparse.Namespace) -> int:
 
 
 def _kind(suggestion: Kind) -> Kind | None:
-    """Ask a person what a tool does; only a whole answer counts, and no answer is none."""
+    """Ask a person what a tool does; only a whole answer counts."""
     from treadle._tools.mcp.review import EFFECTS
 
     answer = input(f"    reads, changes safely, changes or sends? (the server says: {suggestion}) ").strip()

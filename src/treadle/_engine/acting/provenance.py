@@ -35,8 +35,9 @@ def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
         return ""
     if not tool.marked_unsafe:
         address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
-        told = source == SENT_ALONG or _says_nothing(around, address)  # who sent the history has it already
-        return "" if told else f"after reading {source}, which the address could carry away"
+        # Who sent the history along has it already.
+        silent = source == SENT_ALONG or _says_nothing(around, address)
+        return "" if silent else f"after reading {source}, which the address could carry away"
     words = UserWords([text for one in around for text in one.state.provenance.words])
     asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
     return "" if asked_for else f"after reading {source}"

@@ -98,7 +98,7 @@ class UserWords:
         where, wanted = (self._texts, text) if exact else (self._lower, text.lower())
         if not any(_whole(said, wanted) for said in where):
             return None
-        return exact or any(_is_given(said, text) for said in self._texts)
+        return exact or any(_is_value(whole, text) for whole in self._texts)
 
     def _number(self, name: str, number: Decimal, text: str) -> bool | None:
         if number in self._amounts:
@@ -119,18 +119,18 @@ def _flat(text: str) -> str:
     return _SIGNED_MONEY.sub("-", " ".join(text.replace("\N{MINUS SIGN}", "-").split()))
 
 
-def _is_given(said: str, value: str) -> bool:
+def _is_value(text: str, value: str) -> bool:
     """Return whether a text that stands in the words is a value there: quoted, an address or a name with signs inside,
     or a name with capital letters that is not the beginning of a sentence."""
-    if any(f"{opening}{value}{closing}".lower() in said.lower() for opening, closing in _QUOTES):
+    if any(f"{opening}{value}{closing}".lower() in text.lower() for opening, closing in _QUOTES):
         return True
     if any(char in _JOINS for char in value.strip(_JOINS)):
         return True
     if not all(word[:1].isupper() for word in value.split()):
         return False
     return any(
-        _whole(said[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _SENTENCE.search(said[:at])
-        for at in _places(said, value)
+        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _SENTENCE.search(text[:at])
+        for at in _places(text, value)
     )
 
 

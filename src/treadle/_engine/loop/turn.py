@@ -109,16 +109,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         run.early.discard()
     if decision.calls or decision.problem:
         run.answer.retract()
-    message = AssistantMessage(
-        # A call that was read from plain text becomes a real one; its text would only repeat it.
-        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
-        calls=decision.calls,
-        reasoning=reply.reasoning,
-        # A native call has no text in which a text dialect could show it again.
-        dialect="native" if reply.calls else run.current.dialect.name,
-        opaque=reply.opaque,
-        origin="model",
-    )
+    message = _message_of(run, reply, decision)
     await run.defer(
         ThinkDone(
             component, iteration, message, decision.thought, decision.answer, decision.problem, decision.repaired,
@@ -132,6 +123,20 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
         await demote(run, "the model writes its calls as text")
     if run.inbox.open and not (run.current.dialect.native and decision.calls):
         await run.drain()
+
+
+def _message_of(run: Execution, reply: Reply, decision: Decision) -> AssistantMessage:
+    """The reply as a message of the conversation."""
+    return AssistantMessage(
+        # A call that was read from plain text becomes a real one; its text would only repeat it.
+        text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
+        calls=decision.calls,
+        reasoning=reply.reasoning,
+        # A native call has no text in which a text dialect could show it again.
+        dialect="native" if reply.calls else run.current.dialect.name,
+        opaque=reply.opaque,
+        origin="model",
+    )
 
 
 async def _drop(run: Execution, *events: Event) -> None:
