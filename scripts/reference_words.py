@@ -6,6 +6,7 @@ VARIABLES = {
     "TREADLE_MODEL": "the model when none is named: `openai:gpt-5-mini`",
     "TREADLE_CONFIG": "the file with your defaults, in place of the one in the configuration folder: [files](files.md)",
     "TREADLE_STATE": "the folder of journal, stored profiles and history of the chat",
+    "TREADLE_JOURNAL_KEY": "the key that servers of one database share: each resumes the runs that one of them started",
     "TREADLE_CACHE": "the folder of downloaded models",
     "TREADLE_WEIGHTS": "where the file of a local model comes from: a file, a folder, `hub` or `mirror`",
     "TREADLE_CPU_CODE": "`wheel`: a local model on ARM uses the wheel's own code, not the faster one of the package",

@@ -11,8 +11,9 @@ from treadle import Agent, Budget, ScriptedModel, tool
 from treadle._agent.handoff import handoff_tool
 from treadle._cli.display.timeline import Line, Timeline
 from treadle._journal.memory import MemoryJournal
+from treadle._plugins.guards.guardrail import Guardrail, without
 from treadle._types import events as ev
-from treadle._types.errors import BudgetExhaustedError
+from treadle._types.errors import BudgetExhaustedError, GuardrailError
 
 WHY = "it is about money"
 
@@ -145,3 +146,12 @@ def test_a_person_is_asked_inside_it_and_it_goes_on_in_another_process(allow: bo
 def test_names_are_those_a_model_can_call():
     assert handoff_tool(Agent(ScriptedModel(["x"]), None, name="my agent!")).name == "transfer_to_my_agent_"
     assert handoff_tool(billing(), name="to_billing", description="D").description == "D"
+
+
+def test_a_refusal_of_the_other_agents_guardrail_ends_the_run():
+    other = billing("The secret is 42.", plugins=[Guardrail(without("secret"), on="output", told="I cannot say.")])
+    agent = front(call("transfer_to_billing", reason=WHY), "I go on all the same.", to=other)
+    result = go(agent.run("What is it?"))
+    assert (result.success, result.answer) == (False, "I cannot say.")
+    assert isinstance(result.error, GuardrailError)
+    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ import pytest
 
 from dialects.samples import NAMES, SEARCH, decode, executable, load
 from treadle._dialects.reading.extract import extract_json
+from treadle._safety.data import repeats_a_name
 from treadle._types.request import ToolSchema
 
 BAD_JSON = [row for row in load("bad_json.json") if isinstance(row["input"], str)]
@@ -52,7 +53,7 @@ def test_bad_json_never_crashes_and_valid_json_is_unchanged():
         seen[how] += 1
         if valid(text):
             plain = json.loads(text)
-            assert how == "strict"
+            assert how == "strict" or repeats_a_name(text, 0)
             assert value == plain or (isinstance(plain, str) and value == json.loads(plain))
         else:
             assert how != "strict"

@@ -169,3 +169,9 @@ def test_reformat_says_what_was_wrong_and_offers_both():
     assert "tool" in text
     assert "answer" in text
     assert NATIVE.reformat("x", Prompts({"dialect.native.reformat": "Again: {problem}"})) == "Again: x"
+
+
+def test_a_name_that_is_given_twice_is_a_guess():
+    assert one('{"query":"a","query":"b"}').repaired
+    assert one('{"query" : "a", "limit": 3, "query" :"b"}').repaired
+    assert not one('{"query":"a\\":b"}').repaired

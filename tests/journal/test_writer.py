@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,25 @@ def test_a_lock_that_stays_is_an_error_that_says_so(path: Path):
         await journal.aclose()
 
     asyncio.run(main())
+
+
+def test_a_lock_that_stays_is_waited_for_once(path: Path):
+    async def main() -> float:
+        journal = SqliteJournal(path, lock_timeout=0.4)
+        await journal.append([started("a")])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        for _ in range(20):
+            with pytest.raises(JournalError):
+                await journal.append([done("a", 1)])
+        took = time.monotonic() - began
+        other.close()
+        await journal.append([done("a", 1)])
+        await journal.aclose()
+        return took
+
+    assert asyncio.run(main()) < 20 * 0.4 - 1
 
 
 def test_after_a_slow_commit_the_thread_writes(path: Path, monkeypatch: pytest.MonkeyPatch):

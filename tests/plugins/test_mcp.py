@@ -14,6 +14,7 @@ from treadle import Agent, McpAuth, ScriptedModel, tool
 from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
 from treadle._plugins.mcp import McpTools
+from treadle._tools.base import Effect
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._tools.external import client_tool
 from treadle._tools.mcp.client import McpConnection
@@ -28,8 +29,9 @@ SAMPLE = TESTS / "data" / "config" / "research.json"
 
 
 def connection(name: str = "test") -> McpConnection:
+    effects: dict[str, Effect] = {"custom_tool": "pure", "pid": "idempotent"}
     return McpConnection(
-        name, command=sys.executable, args=[SERVER], timeout=120
+        name, command=sys.executable, args=[SERVER], timeout=120, effects=effects
     )  # imports take long on a busy machine
 
 

@@ -190,6 +190,7 @@ def test_interim_answers_and_other_protocols_pass():
         (b"GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHost: attacker.example\r\n\r\n", b"403"),
         (b"GET /v1 HTTP/1.1\r\nHost: localhost:1\r\nOrigin: https://a.example\r\nSec-Fetch-Mode: cors\r\n\r\n", b"403"),
+        (b"GET /v1 HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n\r\n", b"403"),
         (b"GET /%2e%2e/admin HTTP/1.1\r\nHost: localhost:1\r\n\r\n", b"404"),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
         (b"nonsense\r\n\r\n", b"400"),

@@ -116,7 +116,10 @@ def test_results_are_shown_when_all_calls_have_ended_in_the_order_of_the_calls()
     assert len(window(state)) == 2
     assert not state.turn.round_due
     state = state_of(*first, done(ADD, "3"))
-    assert window(state)[2:] == [ToolMessage("c1", "add", "3"), ToolMessage("c2", "echo", "x")]
+    assert window(state)[2:] == [
+        ToolMessage("c1", "add", "3", origin="tool"),
+        ToolMessage("c2", "echo", "x", origin="tool"),
+    ]
     assert [step.tool for step in state.steps] == ["add", "echo"]
     assert state.calls.open == {}
     assert state.turn.round_due
@@ -364,7 +367,7 @@ def test_dropping_without_a_summary_is_a_trim():
 def test_single_messages_can_be_shortened_but_never_what_the_model_said():
     state = state_of(*two_rounds(), ev.ContextCompacted(replaced={0: "q!", 2: "3...", 1: "hidden"}))
     assert shown(state)[:3] == ["user: q!", "assistant: ", "tool: 3..."]
-    assert state.messages()[2] == ToolMessage("c1", "add", "3")
+    assert state.messages()[2] == ToolMessage("c1", "add", "3", origin="tool")
 
 
 def test_an_interrupt_can_be_unpinned_the_question_cannot():

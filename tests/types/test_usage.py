@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from treadle._types import events as ev
 from treadle._types.events import decode_event, encode_event
 from treadle._types.state import fold
-from treadle._types.usage import NO_USAGE, Artifact, Spent, Step, Usage, Work
+from treadle._types.usage import MOST_TOKENS, NO_USAGE, Artifact, Spent, Step, Usage, Work
 
 COUNTS = [name for name in Usage.__struct_fields__ if name != "cost"]
 counts = st.integers(0, 10**9)
@@ -95,3 +95,11 @@ def test_a_count_of_a_later_version_is_left_out():
 
 def test_a_step_names_its_tool_as_events_do():
     assert Step(1, "add", {"a": 1}, "3", "", 0.1, "c1").name == "add"
+
+
+def test_what_cannot_be_counted_is_bounded():
+    strange = Usage(-5, 10**30, requests=-1, cost=float("-inf"))
+    assert strange.bounded() == Usage(0, MOST_TOKENS, requests=0, cost=None)
+    assert Usage(1, cost=float("nan")).bounded() == Usage(1, cost=None)
+    usual = Usage(1, 2, requests=1, cost=0.5)
+    assert usual.bounded() is usual

@@ -271,9 +271,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             raise RunNotFoundError(f"there is no run {run_id!r} here: give the agent the journal it was recorded in")
         started = next(record.event for record in records if record.seq == 0)
         assert isinstance(started, RunStarted)
-        settings = self.settings.with_recorded(started.settings, cast("dict[str, Any]", overrides))
-        if self.settings.ask and "ask" not in overrides:  # what must be asked about now, whatever held when it started
-            settings = settings.with_changes({"ask": tuple(dict.fromkeys((*settings.ask, *self.settings.ask)))})
+        recorded = {} if started.origin == "imported" else started.settings  # a stranger's settings are not ours
+        settings = self.settings.with_recorded(recorded, cast("dict[str, Any]", overrides))
         origin = Origin(
             run_id=run_id,
             question=started.question,

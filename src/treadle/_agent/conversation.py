@@ -107,14 +107,14 @@ def history_of(state: RunState) -> list[Message]:
     )
     finished, answered = state.finished, state.answer.done
     if answered is not None and answered.source == "partial":
-        return [*messages, AssistantMessage(answered.text + STOPPED, source=state.provenance.first)]
+        return [*messages, _answer(answered.text + STOPPED, state)]
     answer = finished.answer if finished is not None else ""
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:
-        return [*messages, AssistantMessage(answer, source=state.provenance.first)] if answer else messages
+        return [*messages, _answer(answer, state)] if answer else messages
     written_anew = answered is not None and answered.source in ("synthesis", "complete", "own_words")
     if finished is not None and (finished.brief or written_anew):  # the loop's own last words are not what the user saw
-        messages[-1] = AssistantMessage(answer, source=state.provenance.first)
+        messages[-1] = _answer(answer, state)
     return messages
 
 
@@ -131,3 +131,8 @@ def is_turn(state: RunState) -> bool:
     answered = state.answer.done
     partial = answered is not None and answered.source == "partial"
     return partial or state.finished.stop_reason in ("answer", "final_tool", "limit", "stuck")
+
+
+def _answer(text: str, state: RunState) -> AssistantMessage:
+    source = state.provenance.first
+    return AssistantMessage(text, source=source, origin="outside" if source else "model")

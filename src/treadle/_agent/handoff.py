@@ -11,7 +11,7 @@ from typing import Any
 from treadle._agent.agent_tool import Delegate, child_of, deps_needed_by, inside, waiting_calls, why_waiting
 from treadle._engine.context import RunContext
 from treadle._tools.base import Tool, ToolContext, ToolResponse
-from treadle._types.errors import ToolError
+from treadle._types.errors import GuardrailError, ToolError
 from treadle._types.events import Noted, PhaseChanged
 from treadle._types.ledger import entries_inside
 from treadle._types.messages import AssistantMessage, Content, Message, UserMessage
@@ -66,6 +66,8 @@ async def _hand_over(agent: Delegate, context: ToolContext, reason: str) -> Tool
         if run.outermost.id != run.id:  # who holds the conversation is said where the caller looks
             await run.outermost.emit(Noted(NOTE, {"report": report}), told)
     result = await agent.launch(child)
+    if isinstance(result.error, GuardrailError):
+        raise result.error
     return ToolResponse(
         result.answer or f"The agent gave no answer ({result.error or result.stop_reason}).",
         final_answer=result.success,

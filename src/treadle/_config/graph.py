@@ -340,7 +340,10 @@ class GraphAgent(FlowAgent[Any]):
         start = max((number for number, (role, _) in enumerate(spoken, 1) if role == "assistant"), default=0)
         past: list[Message] = [SystemMessage(text) for text in system]
         past += _window(history_of_flow(run), params.message_history_window_size)
-        past += [UserMessage(text) if role == "user" else AssistantMessage(text) for role, text in spoken[:start]]
+        past += [
+            UserMessage(text, origin="operator") if role == "user" else AssistantMessage(text, origin="operator")
+            for role, text in spoken[:start]
+        ]
         question = "\n\n".join(text for _, text in spoken[start:]).strip() or run.state.question
         return past, _with_images(question, run)
 

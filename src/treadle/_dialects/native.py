@@ -22,6 +22,7 @@ from treadle._dialects.reading.shapes import Tools, clean_name, doubted
 from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.text import is_cut, to_tool_calls
 from treadle._dialects.watching.base import Watcher
+from treadle._safety.data import repeats_a_name
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import RawCall, Reply, ToolSchema
@@ -105,7 +106,9 @@ def _plain_arguments(call: RawCall, tools: Tools) -> dict[str, Any] | None:
         args = _decode(call.arguments)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         return None
-    return args if args and args.keys() <= tool.parameters.get("properties", {}).keys() else None
+    if not args or not args.keys() <= tool.parameters.get("properties", {}).keys():
+        return None
+    return None if repeats_a_name(call.arguments, len(args)) else args
 
 
 def _unused_id(index: int, used: set[str]) -> str:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import Any, Generic
 
+import msgspec
+
 from treadle._engine.acting.eager import Eager
 from treadle._engine.answering.partial import PartialReader
 from treadle._engine.context import RunContext, execution_of
@@ -101,6 +103,10 @@ class Run(Generic[OutputT_co]):
     @property
     def has_parent(self) -> bool:
         return self._execution.parent is not None
+
+    def sign(self, mark: str) -> None:
+        """Record with its start that a server started it."""
+        self._execution.origin = msgspec.structs.replace(self._execution.origin, mark=mark)
 
     # ---- its task
 

@@ -26,6 +26,8 @@ from treadle._types.errors import ConfigError, WrongValueError
 NOT_SET: Any = msgspec.UNSET
 """The default of every field of a group."""
 _ALL = 1_000_000
+PROVENANCE = ("off", "ask", "deny")
+"""From the least to the most careful."""
 
 
 class RepairPolicy(Struct, frozen=True, kw_only=True):
@@ -291,8 +293,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         return "all" in self.ask or any(name in self.ask for name in names)
 
     def with_recorded(self, recorded: dict[str, Any], changes: dict[str, Any]) -> Settings:
-        """These settings with those of a recorded run and `changes` to them. A number that older versions allowed and
-        this one does not is left out: the run must still load."""
+        """These settings with those of a recorded run and `changes` to them. What must be asked about now is asked
+        about, whatever held when it started. A number that older versions allowed and this one does not is left out:
+        the run must still load."""
+        recorded = dict(recorded)
+        if "ask" in recorded:
+            recorded["ask"] = tuple(dict.fromkeys((*recorded["ask"], *self.ask)))
+        if recorded.get("provenance") in PROVENANCE:
+            recorded["provenance"] = max(recorded["provenance"], self.provenance, key=PROVENANCE.index)
         try:
             return self.with_changes({**recorded, **changes})
         except ConfigError:

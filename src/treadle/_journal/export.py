@@ -16,7 +16,7 @@ from treadle._journal.catalog.changes import annotations_of
 from treadle._journal.catalog.values import MAX_TAGS, Annotations
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError
-from treadle._types.events import SCHEMA, Record, RunStarted
+from treadle._types.events import SCHEMA, Forked, Paused, Record, RunFinished, RunStarted
 
 FORMAT = "treadle-run"
 IMPORTED, RECORDED = "imported", "recorded"
@@ -75,9 +75,12 @@ def is_exported(data: bytes) -> bool:
 async def import_run(journal: Journal, data: bytes) -> str:
     """Store an exported run and its children under their own ids, and return the run's id.
 
-    Refused when the journal already has a run with one of these ids.
+    Anybody can have written the file. So the run is a fork: its words are nobody's here, the decisions in it are
+    dropped, and it is parked until a person resumes it. Refused when the journal already has a run with one of these
+    ids.
     """
     header, logs = _read(data)
+    logs = {run: _foreign(records) for run, records in logs.items()}
     for run in logs:
         try:
             await journal.load(run, after=0)
@@ -91,13 +94,26 @@ async def import_run(journal: Journal, data: bytes) -> str:
             stored.append(run)
         for run in logs:
             noted = header.notes.get(run, Annotations())
-            noted = msgspec.structs.replace(noted, tags=(*noted.tags[: MAX_TAGS - 1], IMPORTED))
-            await journal.annotate(run, **msgspec.structs.asdict(noted))
+            tags = tuple(dict.fromkeys((*noted.tags[: MAX_TAGS - 1], IMPORTED)))
+            await journal.annotate(run, tags=tags, note=noted.note, thumb=noted.thumb, title=noted.title)
     except BaseException:
         for run in stored[:1]:  # its children are deleted with it
             await journal.delete(run)
         raise
     return header.run
+
+
+def _foreign(records: list[Record]) -> list[Record]:
+    """The records of a run that was not made here."""
+    first, last = records[0], records[-1]
+    if isinstance(first.event, RunStarted):
+        started = msgspec.structs.replace(first.event, origin="imported", mark="")
+        records = [msgspec.structs.replace(first, event=started), *records[1:]]
+    if isinstance(last.event, RunFinished):
+        return records
+    why = f"it was imported: look at it, then continue it with: treadle runs resume {first.run}"
+    events = (Forked(first.run, last.seq + 1), Paused(why, parked=1))
+    return [*records, *(msgspec.structs.replace(last, seq=last.seq + 1 + n, event=e) for n, e in enumerate(events))]
 
 
 def read_export(data: bytes) -> tuple[str, dict[str, list[Record]]]:

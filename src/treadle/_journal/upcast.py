@@ -75,10 +75,18 @@ def _component_1(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "component": _PLUGINS_1[component]} if component in _PLUGINS_1 else data
 
 
+def _run_started_2(data: dict[str, Any]) -> dict[str, Any]:
+    """Until version 2 nothing said where the words of a run came from: they are nobody's."""
+    history = cast("list[dict[str, Any]]", data.get("history") or [])
+    labelled = [{**message, "origin": "outside"} for message in history]
+    return {**data, "origin": "outside", **({"history": labelled} if history else {})}
+
+
 UPCASTERS: dict[tuple[int, str], Upcaster] = {
     (1, "phase"): _phase_1,
     (1, "context_compacted"): _context_compacted_1,
     (1, "run_started"): _run_started_1,
+    (2, "run_started"): _run_started_2,
     (1, "noted"): _component_1,
     (1, "message_added"): _component_1,
 }

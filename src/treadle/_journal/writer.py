@@ -78,6 +78,8 @@ class Writer:
         self._explain = explain
         self._inline = inline
         self._lock_timeout = lock_timeout
+        self._busy_since: float | None = None
+        """Since when somebody else has had the write lock at every attempt."""
         self._renew = renew
         self._renew_every = renew_every
         self._con: sqlite3.Connection | None = None
@@ -116,6 +118,7 @@ class Writer:
     def _run_inline(self, con: sqlite3.Connection, job: Job[T]) -> T:
         began = time.perf_counter()
         [result] = _commit(con, [job])
+        self._busy_since = None
         self._slow = time.perf_counter() - began > SLOW
         self._commits += 1
         if self._commits == CHECKPOINT_AFTER:
@@ -214,8 +217,8 @@ class Writer:
         self._commits += 1
 
     def _run_with_retries(self, jobs: list[Job[Any]]) -> list[Any]:
-        """Commit `jobs` together; wait for the locks of other processes."""
-        deadline = time.monotonic() + self._lock_timeout
+        """Commit `jobs` together; wait for the locks of others, all jobs together no longer than `lock_timeout`: a run
+        that cannot be recorded has many last things to record, and has to end."""
         pause = 0.001
         while True:
             try:
@@ -224,9 +227,14 @@ class Writer:
                 began = time.perf_counter()
                 results = _commit(self._con, jobs)
                 self._slow = time.perf_counter() - began > SLOW
+                self._busy_since = None
                 return results
             except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
+                if not _is_busy(error):
+                    raise
+                now = time.monotonic()
+                self._busy_since = self._busy_since or now
+                if now > self._busy_since + self._lock_timeout:
                     raise
             time.sleep(pause)
             pause = min(pause * 2, 0.05)

@@ -89,7 +89,7 @@ class HttpModel(Closing):
             self._met = self._met or (self._provider.serves is None and facts.prices is not None)
             profile = with_probed_facts(facts, self._provider.name, name, self.address)
         self._profile = self.media.of(profile).with_abilities(self._abilities)
-        self._timeouts = _timeouts(timeout, patient=self._profile.reasoning or self._connection.local)
+        self._timeouts = _timeouts(timeout, thinks=self._profile.reasoning, local=self._connection.local)
         self._extra = dict(extra_body or {})
         self._provider_tools = declared(provider_tools, self.provider_tool_forms, self._provider.name)
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
@@ -225,7 +225,7 @@ class HttpModel(Closing):
         try:
             while body is not None:
                 endpoint, headers = await self._signed(streaming, body)
-                async with limiter, Exchange(endpoint, body, headers) as response:
+                async with limiter, Exchange(endpoint, body, headers, streaming=streaming) as response:
                     while not reader.done and (
                         payloads := await (response.rest() if reader.complete else response.batch())
                     ):
@@ -287,11 +287,17 @@ class HttpModel(Closing):
         return None
 
 
-def _timeouts(timeout: float | Timeouts | None, *, patient: bool) -> Timeouts:
-    """A number limits the whole exchange. A `patient` exchange has no limit for silence of its own: a model that
-    thinks, or that reads its prompt on this machine, may be silent for long."""
+def _timeouts(timeout: float | Timeouts | None, *, thinks: bool, local: bool) -> Timeouts:
+    """A number limits the whole exchange. A model that thinks may be silent for long at any time, one that reads its
+    prompt on this machine before it begins."""
     if isinstance(timeout, Timeouts):
         return timeout
     usual = Timeouts() if timeout is None else Timeouts(total=timeout)
-    stall = usual.total if patient or usual.stall is None or usual.total is None else min(usual.stall, usual.total)
-    return msgspec.structs.replace(usual, stall=stall)
+    total = usual.total
+    limits = {"first": usual.first, "stall": usual.stall, "progress": usual.progress}
+    patient = {"first", "stall", "progress"} if thinks else {"first"} if local else set[str]()
+    bounded = {
+        name: total if name in patient or limit is None or total is None else min(limit, total)
+        for name, limit in limits.items()
+    }
+    return msgspec.structs.replace(usual, **bounded)

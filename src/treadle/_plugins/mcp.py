@@ -116,7 +116,7 @@ class McpTools(Plugin):
         self._replace_own(run, tools)
         names = {tool.name: _origin(tool) for tool in tools}
         if names != self._names(run):
-            await run.emit(Noted(self.name, {"tools": names, "effects": {tool.name: tool.effect for tool in tools}}))
+            await run.emit(Noted(self.name, {"tools": names}))
         now = {tool.name: tool for tool in tools}
         offered = [tool.name for tool in run.state.tools]
         # New ones go to the end, so that what was sent before stays as it is; one that was not selected stays so.
@@ -151,14 +151,13 @@ class McpTools(Plugin):
     def _recorded_tools(self, run: RunContext) -> list[Tool]:
         """The tools by the log, for as long as the server cannot be reached."""
         origins = self._names(run)
-        effects: Any = last_note(run.state, self.name, "effects") or {}
         return [
             self.connection.tool(
                 origins[schema.name],
                 schema.name,
                 schema.description,
                 schema.parameters,
-                effects.get(schema.name, "unsafe"),
+                "unsafe",
                 self.approval,
             )
             for schema in run.state.tools

@@ -333,7 +333,9 @@ class _Connection:
         host = head.value(b"host").lower()
         if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _LOCAL_NAMES:
             return _Refusal(403, f"this proxy is reached as {self._proxy.address}")
-        if head.values(b"sec-fetch-mode") and head.value(b"origin"):
+        # An image or a form of another site has no origin; its browser says all the same where it comes from.
+        elsewhere = head.value(b"sec-fetch-site") not in ("", "none", "same-origin")
+        if elsewhere or (head.values(b"sec-fetch-mode") and head.value(b"origin")):
             return _Refusal(403, "requests of web pages are not passed on")
         path = target.decode("ascii")
         route = self._proxy.routes.find(path)

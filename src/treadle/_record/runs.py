@@ -141,6 +141,7 @@ class RunWriter:
             history=history,
             depth=conversation.depth,
             profile=profile,
+            origin="imported",
         )
         added = [MessageAdded(message, "recorded") for message in since]
         await self._store(conversation, exchange.began, started, *added)

@@ -25,6 +25,7 @@ MAX_NUMBER = 100
 """Characters of a number in YAML; longer ones take a time that grows with their square."""
 
 # Possessive and with an optional end, so that any text is read once from left to right.
+_NAME_END = re.compile(r'"\s*:')
 _JSON_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -95,6 +96,22 @@ def decode_toml(text: str, *, depth: int = MAX_DEPTH) -> dict[str, Any]:
         raise DataError(str(error)) from None
     _check_levels(value, depth)
     return value
+
+
+def repeats_a_name(text: str, names: int) -> bool:
+    """Return whether a name stands twice in one object of a JSON text that is valid, whose outermost object has this
+    many names. Where there are no more colons than that, nothing has to be read for it."""
+    import json
+
+    if len(_NAME_END.findall(text)) <= names:
+        return False
+    try:
+        json.loads(text, object_pairs_hook=_without_duplicates, parse_int=str, parse_float=str)
+    except DataError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _check_depth(text: str, limit: int) -> None:

@@ -1,4 +1,5 @@
-"""Store what the user of this machine has accepted: folders with instructions, and skills by their content.
+"""Store what the user of this machine has accepted: folders with instructions, skills by their content, and what the
+tools of MCP servers do.
 
 One file, for its owner only. Nothing is trusted by default, and nothing is trusted when the file cannot be relied on.
 """
@@ -21,12 +22,25 @@ _MOST_DECLINED = 1_000
 Standing = Literal["accepted", "changed", "new"]
 
 
+Kind = Literal["reads", "changes safely", "changes", "sends"]
+"""What a person says that a tool does. `changes safely`: doing it twice is the same as doing it once."""
+
+
+class ServerReview(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person said about the tools of an MCP server, and a hash of what they saw."""
+
+    digest: str
+    tools: dict[str, Kind] = {}
+
+
 class _Trusted(Struct, frozen=True, forbid_unknown_fields=True):
     folders: tuple[str, ...] = ()
     skills: dict[str, str] = {}
     """The hash that was accepted, by the folder of the skill."""
     declined: tuple[str, ...] = ()
     """Folders, and hashes of skills, that the user does not want to be asked about again."""
+    servers: dict[str, ServerReview] = {}
+    """Reviews of MCP servers, by their names."""
 
 
 class TrustStore:
@@ -79,6 +93,13 @@ class TrustStore:
     def accept_skill(self, path: str | os.PathLike[str], digest: str) -> None:
         trusted = self._read()
         self._write(structs.replace(trusted, skills={**trusted.skills, os.path.realpath(path): digest}))
+
+    def server(self, name: str) -> ServerReview | None:
+        return self._read().servers.get(name)
+
+    def accept_server(self, name: str, review: ServerReview) -> None:
+        trusted = self._read()
+        self._write(structs.replace(trusted, servers={**trusted.servers, name: review}))
 
     def _read(self) -> _Trusted:
         try:

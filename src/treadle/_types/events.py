@@ -38,6 +38,7 @@ from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
 from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
+from treadle._types.origin import Origin
 from treadle._types.profile import Profile
 from treadle._types.recorded_events import Exchanged as Exchanged
 from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
@@ -45,7 +46,7 @@ from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
 
-SCHEMA = 2
+SCHEMA = 3
 
 StopReason = Literal["answer", "final_tool", "limit", "budget", "stuck", "empty", "cancelled", "paused", "error"]
 """Why a run ended. `empty`: the model gave no answer, however often it was asked."""
@@ -79,6 +80,10 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """The JSON Schema of the answer, where the caller gave one for this run."""
     client_tools: tuple[str, ...] = ()
     """Which of `tools` the caller brought for this run only: the caller gives their results."""
+    origin: Origin = "person"
+    """`imported` for a run that was not made here: nothing in it is anybody's word or decision."""
+    mark: str = ""
+    """A seal of the server that started it: only such runs are resumed when a server starts."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Union
 
-from msgspec import Struct
+from msgspec import Struct, structs
+
+from treadle._types.origin import Origin, Unlabelled
 
 
 class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     """A piece of text inside a message."""
 
     text: str
+    origin: Origin | Unlabelled = ""
+    """Where it comes from, if from elsewhere than its message."""
 
 
 class MediaPart(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -29,6 +33,8 @@ class MediaPart(Struct, frozen=True, omit_defaults=True, gc=False):
     """What a model is given that cannot read the content: the text of a PDF, a transcript, a description."""
     blob: str = ""
     """SHA-256 of the content where a journal keeps it beside its rows. Empty in every part outside of a journal."""
+    origin: Origin = "outside"
+    """Whoever sends a file has seldom written it: it is read like a page."""
 
 
 class ImagePart(MediaPart, frozen=True, tag="image", omit_defaults=True, gc=False):
@@ -96,6 +102,8 @@ class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaul
     kind: str = "question"
     """question | history | interrupt | note | reformat | observation | summary: what put it there."""
     pinned: bool = False
+    origin: Origin | Unlabelled = ""
+    """Whose words these are: the role of the user is not only the person's."""
 
     @property
     def role(self) -> Literal["user"]:
@@ -115,6 +123,8 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
     """What a provider wants to see again unchanged (thinking signatures and the like)."""
     source: str = ""
     """What had been read from outside when it was written, if anything: "example.org"."""
+    origin: Origin | Unlabelled = ""
+    """`model` for a reply to this engine; `outside` for what somebody says that a model has said."""
 
     @property
     def role(self) -> Literal["assistant"]:
@@ -131,6 +141,8 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
     error: bool = False
     source: str = ""
     """Where it comes from, if from outside: "example.org"."""
+    origin: Origin | Unlabelled = ""
+    """`tool` for a result that this engine has seen; `outside` for what comes from there or was sent along."""
 
     @property
     def role(self) -> Literal["tool"]:
@@ -140,6 +152,13 @@ class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaul
 
 Message = Union[SystemMessage, UserMessage, AssistantMessage, ToolMessage]  # noqa: UP007 - msgspec reads it at run time
 """Any message of a conversation."""
+
+
+def unlabelled(message: Message) -> Message:
+    """The message as it is sent: where it comes from is nothing to the model."""
+    if isinstance(message, SystemMessage) or not message.origin:
+        return message
+    return structs.replace(message, origin="")
 
 
 def text_of(content: Content) -> str:

@@ -1,20 +1,26 @@
-"""Where the words of a run come from: what it has read from outside, and what its user has said."""
+"""Where the words of a run come from: what it has read from outside, and what its user has said.
+
+Both are read off one label (`_types/origin.py`), which is set where something enters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, Content, MediaPart, Message, TextPart, ToolMessage, UserMessage
+from treadle._types.origin import STRANGERS
 
 MAX_SOURCES = 8
 """How many sources are remembered by name; one is enough to be careful."""
 SENT_ALONG = "the messages sent along"
 """The source of what a caller says a model or a tool has said: nobody here has seen it being said."""
-_SAID_BY_A_PERSON = ("question", "history", "interrupt")
+IMPORTED = "a run that was not made here"
+OLDER = "a log of an older version"
+ATTACHED = "an attachment"
 
 
 class Provenance(Struct, gc=False):
@@ -25,11 +31,17 @@ class Provenance(Struct, gc=False):
     """The question, earlier turns of the user and messages sent during the run: never a tool's or a model's text."""
     always: set[str] = set()
     """Tools that a person allowed for the rest of the run after it had read something from outside."""
+    brought: set[str] = set()
+    """Those of `sources` that came with the question, not by reading."""
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
         self.read(event.sources)
-        if not event.depth:  # what a run inside another is asked was written by a model
-            self.words = [*words_of(event.history), text_of(event.question)]
+        foreign = (IMPORTED if event.origin == "imported" else OLDER,) if event.origin in STRANGERS else ()
+        past = (message.content for message in event.history if isinstance(message, UserMessage))
+        self._bring((*foreign, *(name for content in (*past, event.question) for name in _files(content))))
+        # What a run inside another is asked was written by a model.
+        if not event.depth and event.origin not in STRANGERS:
+            self.words = [*words_of(event.history), own_text(event.question)]
 
     def on_tool_done(self, event: ev.ToolDone, record: ev.Record) -> None:
         if event.source:
@@ -40,8 +52,13 @@ class Provenance(Struct, gc=False):
 
     on_provider_tools_used = on_tainted
 
+    def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
+        if isinstance(event.message, UserMessage) and event.message.origin in STRANGERS:
+            self.read((event.component,))
+
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.words.extend(event.texts)
+        self._bring(_files(event.media))
 
     def on_approved(self, event: ev.Approved, record: ev.Record) -> None:
         # An "always" from before anything was read is no answer to the question that comes after it.
@@ -56,9 +73,18 @@ class Provenance(Struct, gc=False):
             if source and source not in self.sources and len(self.sources) < MAX_SOURCES:
                 self.sources.append(source)
 
+    def _bring(self, sources: Iterable[str]) -> None:
+        for source in sources:
+            self.brought.add(source)
+            self.read((source,))
+
     def marked(self, message: AssistantMessage) -> AssistantMessage:
-        """The reply, with what had been read before it was written."""
-        return msgspec.structs.replace(message, source=self.first) if self.sources else message
+        """The reply, with what had been read before it was written. Only what a run read by itself is in the digest of
+        its requests, as in older logs; whatever it had before it, its words are not a clean model's."""
+        if not self.sources:
+            return message
+        source = next((source for source in self.sources if source not in self.brought), "")
+        return msgspec.structs.replace(message, source=source, origin="outside")
 
     @property
     def first(self) -> str:
@@ -68,10 +94,25 @@ class Provenance(Struct, gc=False):
 
 def sources_of(messages: Iterable[Message]) -> list[str]:
     """Return what was read from outside before these messages were written, as far as they say so."""
-    return list(dict.fromkeys(m.source for m in messages if isinstance(m, AssistantMessage | ToolMessage) and m.source))
+    said = (message for message in messages if isinstance(message, UserMessage | AssistantMessage | ToolMessage))
+    named = (getattr(message, "source", "") or (SENT_ALONG if message.origin in STRANGERS else "") for message in said)
+    return list(dict.fromkeys(source for source in named if source))
 
 
 def words_of(messages: Iterable[Message]) -> list[str]:
     """Return what a person said in these messages."""
-    said = (m for m in messages if isinstance(m, UserMessage) and m.kind in _SAID_BY_A_PERSON)
-    return [text_of(message.content) for message in said]
+    return [own_text(m.content) for m in messages if isinstance(m, UserMessage) and m.origin == "person"]
+
+
+def own_text(content: Content) -> str:
+    """Return the text that is its author's own, without what was put beside it."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart) and part.origin not in STRANGERS)
+
+
+def _files(content: Content) -> Iterator[str]:
+    """The names of what was sent along and may be a stranger's."""
+    for part in () if isinstance(content, str) else content:
+        if part.origin in STRANGERS:
+            yield (part.name if isinstance(part, MediaPart) else "") or ATTACHED

@@ -269,7 +269,8 @@ class ConversationState:
         for index, message in enumerate(event.history):
             # History has no records of its own: negative numbers keep each message addressable.
             self.add(message, index - len(event.history) - 1, "history")
-        self.add(UserMessage(event.question, pinned=True), record.seq, "question")
+        origin = "model" if event.depth else "" if event.origin == "person" else event.origin
+        self.add(UserMessage(event.question, pinned=True, origin=origin), record.seq, "question")
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
         if event.component in CONVERSATION:
@@ -377,7 +378,8 @@ class Calls:
             assert done is not None
             made = made or done.had_extras
             used = used or (done.executed and not done.error) or done.error == "lost_extras"
-            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source)
+            origin = "outside" if done.source else "tool"
+            message = ToolMessage(done.call_id, done.name, done.content, bool(done.error), done.source, origin)
             self._conversation.add(message, call.seq, f"tool:{done.name}")
             args = (call.made or call.call).args
             observation = done.content if isinstance(done.content, str) else flat(done.content)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
 from treadle._types.acts import LedgerEntry
 from treadle._types.artifact_names import safe_artifact_name
+
+MOST_TOKENS = 1_000_000_000
+"""More than any reply can have taken."""
+_COUNTS = (
+    "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "requests",
+    "tool_calls", "estimated_tokens",
+)  # fmt: skip
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -31,6 +38,15 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens
+
+    def bounded(self) -> Usage:
+        """Return it with counts that can be: a model that reports less than nothing, or more than there is, neither
+        fills a budget up again nor empties it for good."""
+        counts = {name: min(max(getattr(self, name), 0), MOST_TOKENS) for name in _COUNTS}
+        cost = self.cost if self.cost is None or 0 <= self.cost < float("inf") else None
+        if cost == self.cost and all(getattr(self, name) == count for name, count in counts.items()):
+            return self
+        return structs.replace(self, cost=cost, **counts)
 
     def __add__(self, other: Usage) -> Usage:
         cost = None

@@ -36,7 +36,8 @@ def said(text: str | list[str], **args: Any) -> bool:
         ("Tell Alice's brother", {"to": "Alice"}),
         ("Send it\n to  Bob   Miller", {"to": "Bob Miller"}),
         ("Pay 1,200 to Landlord", {"to": "Landlord", "amount": 1200.0}),
-        ("refund 10.00 to the landlord", {"to": "landlord", "amount": 10}),
+        ("refund 10.00 to the `landlord`", {"to": "landlord", "amount": 10}),
+        ("refund -5000", {"amount": -5000}),
         ("Wire $98.70 to UK12345678901234567890", {"to": "UK12345678901234567890", "amount": 98.7}),
         ("Pay €50 to Landlord", {"amount": 50}),
         ("From January 11th to January 15th 2025", {"date": "2025-01-11"}),
@@ -91,6 +92,17 @@ def test_the_users_own_words(text: str | list[str], args: dict[str, Any]):
         ("Book 5 hours for 13 people at 13:00", {"file_id": "5"}),
         ("Book 5 hours for 13 people at 13:00", {"file_id": "13"}),
         ("I was born in 1990", {}),
+        # words of the sentence, which are no values
+        ("Could you please pay the bill of my landlord?", {"to": "please"}),
+        ("Could you please pay the bill of my landlord?", {"to": "landlord"}),
+        ("Could you please pay the bill of my landlord?", {"to": "the bill"}),
+        ("Please pay it. Thanks", {"to": "Please"}),
+        ("Please pay it. Thanks", {"to": "Thanks"}),
+        # another sign
+        ("refund -5000", {"amount": 5000}),
+        ("refund -5000", {"to": "5000"}),
+        ("refund \N{MINUS SIGN}5000", {"amount": 5000}),
+        ("refund -$5000", {"amount": 5000}),
         ("do it", {"recurring": True}),
         ("Pay the Landlord", {"to": "Landlord", "recurring": True}),
         # one of several
@@ -133,7 +145,7 @@ def test_nothing_a_model_writes_makes_it_fail(text: str, args: dict[str, Any]):
 def test_a_value_with_spaces_around_it_is_found_and_one_with_letters_around_it_is_not(
     before: str, value: str, after: str
 ):
-    value = f"k{value}k"
+    value = f"k{value}@k"
     assert said(f"{before} {value} {after}", to=value)
     assert not said(f"x{value}", to=value)
     assert not said(f"{value}x", to=value)
@@ -144,7 +156,8 @@ def test_a_value_with_spaces_around_it_is_found_and_one_with_letters_around_it_i
     ("text", "args", "own"),
     [
         ("Send it to Landlord", {"to": "Landlord", "cc": None}, True),
-        ("set the colour blue", {"options": {"colour": "blue"}}, True),
+        ("set the colour 'blue'", {"options": {"colour": "blue"}}, True),
+        ("set the colour blue", {"options": {"colour": "blue"}}, False),
         ("make it blue", {"options": {"colour": "blue"}}, False),
         ("write to Bob", {"nickname": "Bob"}, False),
         ("on February 31st 2024", {"date": "2024-03-02"}, False),
@@ -160,3 +173,21 @@ def test_a_schema_that_nests_without_end_is_read_so_far():
     for _ in range(30):
         schema = {"anyOf": [schema]}
     assert not UserWords(["Bob"]).contain_call({"to": "Bob"}, schema), "the name is too deep to be known"
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "named"),
+    [
+        ("Pay bob", "pay", True),
+        ("Deleting report.txt would be good", "delete_file", True),
+        ("I am planning to send it", "send_email", True),
+        ("It was scheduled already", "schedule_payment", True),
+        ("Summarise report.txt", "delete_file", False),
+        ("Who is the sender?", "send_email", False),
+        ("What is my password?", "update_password", False),
+        ("Invite Fred", "removeUser", False),
+        ("", "pay", False),
+    ],
+)
+def test_the_user_names_the_act(text: str, tool: str, named: bool):
+    assert UserWords([text]).name_act(tool) is named

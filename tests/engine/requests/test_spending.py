@@ -251,3 +251,11 @@ def test_a_proxy_that_leaves_out_what_was_cached_does_not_make_the_window_overfl
 
     sizes = [sum(map(size_of, request.messages)) / 4.5 for request in model.requests]
     assert max(sizes) < window
+
+
+def test_a_model_that_reports_less_than_nothing_does_not_fill_a_budget_up():
+    replies = [
+        Reply(calls=(RawCall(str(n), "echo", '{"text": "x"}'),), usage=Usage(-10_000, -10_000)) for n in range(9)
+    ]
+    with pytest.raises(BudgetExhaustedError):
+        go(Agent(ScriptedModel(replies), [echo], budget=Budget(tokens=300), max_tokens=50).run("q"))

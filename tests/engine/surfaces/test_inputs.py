@@ -133,7 +133,7 @@ def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes():
     paired = to_messages([ToolMessage("zz", "f", "lost"), AssistantMessage("", (call,)), UserMessage("and?")])
     assert paired == [
         AssistantMessage("", (call,)),
-        ToolMessage("c1", "add", "(no result was recorded)", error=True),
+        ToolMessage("c1", "add", "(no result was recorded)", error=True, origin="tool"),
         UserMessage("and?"),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from itertools import repeat
 
 import pytest
 
@@ -156,6 +157,25 @@ def test_a_slow_start_is_not_silence():
     answer = reply({})
     answer.delay = 0.5
     assert exchange(answer, stall=0.2) == [b"{}"]
+
+
+def test_signs_of_life_are_no_reply():
+    error = fails(stream(*[": still here\n\n"] * 3, fault="stall"), stall=0.2)
+    assert "silent for 0.2 s" in str(error)
+    endless = Answer(pieces=repeat(b": still here\n\n", 20_000), headers={"content-type": "text/event-stream"})
+    error = fails(endless, progress=0.01)
+    assert isinstance(error, TransientModelError)
+    assert "nothing of a reply for 0.01 s" in str(error)
+
+
+def test_a_streamed_reply_has_to_begin():
+    async def main() -> None:
+        async with Loopback([Answer(fault="stall", before_headers=True)]) as server:
+            with pytest.raises(TransientModelError, match=r"did not begin within 0\.2 s"):
+                async with Exchange(endpoint(server.url, first=0.2), b"{}", streaming=True):
+                    pass
+
+    asyncio.run(main())
 
 
 def test_the_total_time_is_bounded():

@@ -19,12 +19,19 @@ def texts(logs: dict[str, list[Record]]) -> list[tuple[int, str]]:
 
 def test_only_results_of_calls_that_worked_are_grounds():
     logs = log(
-        RunStarted("Rain in May?", history=(UserMessage("I live in Oslo."), AssistantMessage("It is wet."))),
+        RunStarted(
+            "Rain in May?",
+            history=(
+                UserMessage("I live in Oslo.", origin="person"),
+                UserMessage("A model's report.", origin="model"),
+                AssistantMessage("It is wet."),
+            ),
+        ),
         ToolDone("c1", "weather", 1, "Twelve days. It was wet."),
         ToolDone("c2", "weather", 1, "No such tool.", "unknown_tool", executed=False),
         ToolDone("c3", "ask", 1, "the answer of an agent"),
         Injected(("i",), ("In 2024, please.",)),
-        MessageAdded(UserMessage("Hurry.", kind="interrupt")),
+        MessageAdded(UserMessage("Hurry.", kind="interrupt", origin="person")),
         MessageAdded(UserMessage("Our own note.", kind="note")),
     )
     logs |= log(

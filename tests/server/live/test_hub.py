@@ -15,6 +15,7 @@ from typing import Any
 from kit import add, call, echo, go, until
 from server.serving import Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
+from treadle._journal.keys import server_mark
 from treadle._journal.memory import MemoryJournal
 from treadle._server import ServerSettings
 from treadle._server.live.hub import Hub
@@ -259,7 +260,9 @@ def test_a_server_takes_over_runs_that_are_left_and_says_once_what_it_cannot_res
         model = PacedModel(["never"])
         model.gates[-1] = gate
         agent = Agent(model, tools=[add], name=name, journal=journal)
-        run = agent.start("?")
+        run = agent.prepare("?")
+        run.sign(server_mark(journal, run.id))
+        agent.launch(run)
         await until(gate.reached.is_set)
         await run.abandon()
         return run.id

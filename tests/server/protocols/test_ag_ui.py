@@ -88,8 +88,8 @@ def test_context_and_an_image():
         body = {**ASK, "messages": [{"id": "1", "role": "user", "content": parts}], "context": context}
         streamed(server, "/ag-ui/a", body)
     first = model.requests[0]
-    assert "the page: a shop" in first.messages[0].text  # pyright: ignore
-    [asked] = [message for message in first.messages if isinstance(message, UserMessage)]
+    assert "the page: a shop" in first.messages[0].content  # pyright: ignore
+    [_, asked] = [message for message in first.messages if isinstance(message, UserMessage)]
     assert any(isinstance(part, ImagePart) for part in asked.content)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,11 @@ def test_hidden_files_can_be_left_out(tmp_path: Path):
     with pytest.raises(ToolError, match="is hidden"):
         tools["write_file"].execute(".env", "x")
     assert ".env" in [entry.name for entry in {t.name: t for t in files(tmp_path)}["list_files"].execute().entries]
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are text there")
+def test_a_name_that_is_no_text_is_shown_with_its_bytes(tmp_path: Path):
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    made = {tool.name: tool for tool in files(tmp_path)}
+    assert [entry.name for entry in made["list_files"]().entries] == ["caf\\xe9.txt"]
+    assert made["search_files"](name="*.txt").matches[0].path == "caf\\xe9.txt"

@@ -20,7 +20,7 @@ from aiohttp import web
 from kit import go, until
 from tools.builtin.loopback import serving
 from treadle import Toolkit
-from treadle._tools.base import Limits, ToolOutcome
+from treadle._tools.base import Effect, Limits, ToolOutcome
 from treadle._tools.mcp.client import McpConnection, safe_name
 from treadle._tools.mcp.content import to_response
 from treadle._tools.runner import run_call
@@ -33,8 +33,12 @@ PATIENT = 120.0
 SERVER = str(Path(__file__).with_name("server.py"))
 
 
+EFFECTS: dict[str, Effect] = {"custom_tool": "pure", "pid": "idempotent", "die_once": "pure"}
+"""What the operator says of the server's tools."""
+
+
 def connection(**options: Any) -> McpConnection:
-    return McpConnection("test", command=sys.executable, args=[SERVER], timeout=PATIENT, **options)
+    return McpConnection("test", command=sys.executable, args=[SERVER], timeout=PATIENT, effects=EFFECTS, **options)
 
 
 class Context:
@@ -66,7 +70,7 @@ def test_content_progress_policy_and_names():
         kit = Toolkit(await server.tools())
         effects = {tool.name: tool.effect for tool in kit}
         assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
-        assert not any(tool.marked_unsafe for tool in kit), "the server has not said so"
+        assert all(tool.marked_unsafe for tool in kit if tool.name not in EFFECTS), "nobody has said otherwise"
         assert {tool.untrusted for tool in kit} == {f"the MCP server {server.name}"}
         assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
         assert (await do(server, "bad")).error == "exception"

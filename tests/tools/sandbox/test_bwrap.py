@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import platform
 import shutil
@@ -209,6 +210,21 @@ def test_system_calls_that_lead_out_are_refused(call: str):
     numbers = {"x86_64": {"clone": 56, "keyctl": 250}, "aarch64": {"clone": 220, "keyctl": 219}}[platform.machine()]
     result = run(f"import ctypes\nNUMBERS = {numbers}\nctypes.CDLL(None).{call}")
     assert (result.stdout, result.error) == ("-1\n", "")
+
+
+def test_only_the_usual_families_of_sockets_are_there():
+    code = """
+import socket
+for family in (1, 2, 10, 16, 40, 38, 31, 17):
+    try:
+        socket.socket(family, socket.SOCK_STREAM if family < 16 else socket.SOCK_RAW).close()
+        print(family)
+    except OSError as error:
+        print(family, error.errno)
+"""
+    lines = run(code).stdout.splitlines()
+    assert lines[:4] == ["1", "2", "10", "16"]
+    assert [line.split()[1] for line in lines[4:]] == [str(errno.EAFNOSUPPORT)] * 4
 
 
 @pytest.mark.parametrize("place", ["/work/x", "/tmp/x", "/dev/shm/x"])

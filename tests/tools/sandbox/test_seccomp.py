@@ -53,5 +53,14 @@ def test_other_processes_cannot_be_traced_read_or_written(machine: str, architec
     assert {decision(program, architecture, call) for call in (*calls, 438, 440)} == {EPERM}
 
 
+@pytest.mark.parametrize(
+    ("machine", "architecture", "socket"), [("x86_64", 0xC000_003E, 41), ("aarch64", 0xC000_00B7, 198)]
+)
+def test_only_the_usual_families_of_sockets_are_there(machine: str, architecture: int, socket: int):
+    program = system_call_filter(machine)
+    allowed = [family for family in range(50) if decision(program, architecture, socket, family) == ALLOW]
+    assert allowed == [1, 2, 10, 16]  # local, IPv4, IPv6, netlink; AF_VSOCK, which no namespace holds, is 40
+
+
 def test_an_unknown_machine_has_none():
     assert system_call_filter("vax") == b""

@@ -10,7 +10,6 @@ import argparse
 import hmac
 import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
 from treadle._engine.plugin import Plugin
 from treadle._journal import Journal, open_journal
+from treadle._journal.keys import key_in
 from treadle._models.base import Model
 from treadle._models.catalog.default import Choice, choose, model_named, model_of
 from treadle._plugins.guards.approval import Approval
@@ -330,25 +330,8 @@ def launch_of(records: Sequence[Record]) -> Launch | None:
 
 
 def _signature(run_id: str, launch: Launch) -> str:
-    return hmac.digest(
-        _key(), run_id.encode() + b"\n" + msgspec.json.encode(launch, order="deterministic"), "sha256"
-    ).hex()
-
-
-def _key() -> bytes:
-    path = state_folder() / "launch.key"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = path.with_name(f"launch.{os.getpid()}.tmp")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-        try:
-            os.link(fresh, path)  # the first process to link it wins, also among several that start at once
-        except OSError:
-            if not path.exists():
-                fresh.replace(path)
-        fresh.unlink(missing_ok=True)
-    return path.read_bytes()
+    sealed = run_id.encode() + b"\n" + msgspec.json.encode(launch, order="deterministic")
+    return hmac.digest(key_in(state_folder() / "launch.key"), sealed, "sha256").hex()
 
 
 def _first_time(hint: str) -> bool:

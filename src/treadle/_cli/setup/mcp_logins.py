@@ -1,4 +1,4 @@
-"""`treadle mcp login`, `logout`, `list` and `show`: logging in at remote MCP servers, and what a server offers."""
+"""`treadle mcp login`, `logout`, `list`, `show` and `review`: logging in at remote MCP servers, and what they offer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from treadle._cli.setup.options import flag, port
+from treadle._cli.setup.options import flag, port, repeatable
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
+    from treadle._safety.trust import Kind
     from treadle._tools.mcp.client import McpServer
 
 
@@ -28,6 +29,20 @@ def register(actions: Any) -> None:
     _add_server(actions.add_parser("logout", help="forget a login", description="Forget the tokens of a server."))
     line = "The tools of a server, and its resources and prompts as they are named in a question."
     _add_server(actions.add_parser("show", help="what a server offers", description=line))
+    review = actions.add_parser(
+        "review",
+        help="say what the tools of a server do",
+        description="Say once what each tool of a server does. Without that every tool counts as one that acts, "
+        "whatever the server says; and so it does again when the server changes a name, a description or a schema.",
+    )
+    _add_server(review)
+    for option, line in (
+        ("--reads", "tools that only read; * for all that are not named"),
+        ("--safe", "tools that change something, where twice is the same as once"),
+        ("--changes", "tools that change something"),
+        ("--sends", "tools that send something to somebody"),
+    ):
+        repeatable(review, option, metavar="TOOL", help=line)
     actions.add_parser("list", help="list the logins", description="List the servers you are logged in at.")
 
 
@@ -42,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     server = _find(args)
     if args.action == "show":
         return _show(server)
+    if args.action == "review":
+        return _review(server, args)
     if not server.endpoint.url:
         raise ConfigError(f"the MCP server {args.server!r} is started by a command, so there is nothing to log in at")
     if args.action == "logout":
@@ -108,6 +125,51 @@ def _show(server: McpServer) -> int:
     for name, description in run_async(listed()):
         print(f"{one_line(name, 100)}  {one_line(description, 200)}".rstrip())
     return 0
+
+
+def _review(server: McpServer, args: argparse.Namespace) -> int:
+    from treadle._cli.display.text import one_line
+    from treadle._cli.driving.interrupts import run_async
+    from treadle._tools.mcp.review import accept, suggested
+
+    async def listed() -> Any:
+        try:
+            return await server.listed()
+        finally:
+            await server.close()
+
+    tools: Any = run_async(listed())
+    named_kinds: dict[Kind, list[str]] = {
+        "reads": args.reads, "changes safely": args.safe, "changes": args.changes, "sends": args.sends,
+    }  # fmt: skip
+    names = {tool.name for tool in tools}
+    if wrong := sorted({name for named in named_kinds.values() for name in named} - names - {"*"}):
+        raise ConfigError(f"{args.server} has no tool {wrong[0]!r}; it has: {', '.join(sorted(names))}")
+    decided = not any(named_kinds.values()) and sys.stdin.isatty()
+    kinds: dict[str, Kind] = {}
+    for tool in tools:
+        matching: list[Kind] = [
+            kind for wanted in (tool.name, "*") for kind, named in named_kinds.items() if wanted in named
+        ]
+        chosen: Kind | None = matching[0] if matching else None
+        print(f"{one_line(tool.name, 60)}  {one_line(tool.description or '', 200)}")
+        if decided:
+            chosen = _kind(suggested(tool))
+        if chosen is not None:
+            kinds[tool.name] = chosen
+        print(f"    {chosen or f'not said: counts as acting (the server says: {suggested(tool)})'}")
+    if kinds:
+        accept(server.name, server.endpoint, tools, kinds)
+        print(f"remembered for {one_line(server.name, 60)}, until it changes its tools")
+    return 0
+
+
+def _kind(suggestion: Kind) -> Kind | None:
+    """Ask a person what a tool does; only a whole answer counts."""
+    from treadle._tools.mcp.review import EFFECTS
+
+    answer = input(f"    reads, changes safely, changes or sends? (the server says: {suggestion}) ").strip()
+    return next((kind for kind in EFFECTS if kind == answer), None)
 
 
 def _list() -> int:

@@ -16,6 +16,7 @@ from treadle._dialects.reading.lenient import MAX_DEPTH, LenientParser
 from treadle._dialects.reading.parsed import Parsed, UnreadableJson
 from treadle._dialects.reading.shapes import NAME_KEYS
 from treadle._dialects.reading.thinking import split_thinking
+from treadle._safety.data import repeats_a_name
 
 ReadMethod = Literal["strict", "lenient", "repaired"]
 
@@ -95,7 +96,9 @@ def strict(text: str) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         inner = strict(value)
         return value if inner is None else inner
-    return None if text.count("{") + text.count("[") > MAX_DEPTH and _too_deep(value) else value
+    if text.count("{") + text.count("[") > MAX_DEPTH and _too_deep(value):
+        return None
+    return None if repeats_a_name(text, 0) else value  # whoever reads it leniently says which was taken
 
 
 def _too_deep(value: Any) -> bool:

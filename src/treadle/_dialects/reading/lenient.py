@@ -17,6 +17,7 @@ import msgspec
 
 from treadle._dialects.reading.parsed import Parsed, PythonCall, UnreadableJson
 from treadle._dialects.reading.tokens import CUT, NUMBER, QUOTES, WORD, TokenReader
+from treadle._safety.data import repeats_a_name
 
 MAX_DEPTH = 64
 GIVEN_TWICE = "a name is given twice"
@@ -28,7 +29,9 @@ _TOOL_NAME = re.compile(r"[^\W\d][\w.-]*")
 def parse_all(text: str) -> Any:
     """The value of a text that is one complete JSON value and nothing else; `UnreadableJson` if it is not."""
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
+        if not repeats_a_name(text, 0):
+            return value
     except (ValueError, RecursionError):
         pass
     parsed = LenientParser(text).parse(0)

@@ -20,17 +20,18 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
-from treadle._engine.acting.provenance import objection, source_of
+from treadle._engine.acting.provenance import objection, reads_addresses, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
 from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer
+from treadle._safety.hidden import unseen_in
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.external import outcome_of_answer
 from treadle._tools.runner import run_call, wrong_arguments
-from treadle._types.errors import BudgetExhaustedError, ToolError
+from treadle._types.errors import BudgetExhaustedError, GuardrailError, ToolError
 from treadle._types.events import Act, Approved, ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
@@ -135,7 +136,8 @@ async def _approved(
     if decision is None:
         if (wrong := _not_to_be_asked_about(run, call, tool, extras)) is not None:
             return wrong
-        run.calls.asked[call.id] = why
+        asked = "; ".join(filter(None, (why, unseen_in(call.args))))
+        run.calls.asked[call.id] = asked
         await run.flush()
         try:
             decision = await _ask_person(run, call)
@@ -145,7 +147,7 @@ async def _approved(
             log_handled(logger, "asking for the approval of %s failed, and the call is refused", call.name)
             return _refused(call, f"asking for approval failed ({type(error).__name__})")
     if decision is None:
-        raise Pause(why or f"approval of {call.name}", (call,))
+        raise Pause("; ".join(filter(None, (why or f"approval of {call.name}", unseen_in(call.args)))), (call,))
     if decision.allow:
         return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
@@ -273,6 +275,8 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         outcome = await run_call(tool, given, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
     if run.masks is not None:
         outcome = run.masks.outcome(outcome, run.limits.max_chars)
+    if isinstance(outcome.exception, GuardrailError):  # of the agent that has the conversation now: it stops the run
+        raise outcome.exception
     if outcome.exception is not None:
         _report(run, call, outcome.exception)
     if context.answered and not outcome.final:  # it failed half-way
@@ -321,6 +325,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
         and tool.effect == "pure"
         and not tool.external
         and _policy(run, tool) == "allow"
+        and (run.settings.provenance == "off" or not reads_addresses(tool))
         and tool.concurrent
         and not run.hooks.has_policy
         and not run.calls.extras

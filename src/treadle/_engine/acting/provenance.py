@@ -9,7 +9,7 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,18 +20,57 @@ from treadle._types.messages import ToolCall, ToolMessage
 from treadle._types.provenance import SENT_ALONG, sources_of
 
 _MAX_SOURCE = 80
+_ADDRESS = "url"
+_LINK = re.compile(r"https?://[^\s\"'<>)\]}\\]+")
+_PUBLIC = "treadle._tools.builtin.web"
 
 
 def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
     """Why this call must not be made unasked: "after reading example.org". Empty when nothing speaks against it."""
-    if run.settings.provenance == "off" or not tool.marked_unsafe:
+    if run.settings.provenance == "off" or not (tool.marked_unsafe or reads_addresses(tool)):
         return ""
     around = list(run.around())
     source = next((one.state.provenance.first for one in around if one.state.provenance.sources), "")
     if not source:
         return ""
+    if not tool.marked_unsafe:
+        address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
+        # Who sent the history along has it already.
+        silent = source == SENT_ALONG or _says_nothing(around, address)
+        return "" if silent else f"after reading {source}, which the address could carry away"
     words = UserWords([text for one in around for text in one.state.provenance.words])
-    return "" if words.contain_call(call.args, tool.parameters) else f"after reading {source}"
+    asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
+    return "" if asked_for else f"after reading {source}"
+
+
+def reads_addresses(tool: Tool) -> bool:
+    """Return whether a call goes to an address that the model writes: reading it is a message to whoever is there."""
+    return isinstance(tool.untrusted, str) and f"{{{_ADDRESS}}}" in tool.untrusted
+
+
+def _says_nothing(around: Sequence[Execution], address: str) -> bool:
+    """Return whether an address tells its host nothing of what was read: a person or the operator wrote exactly this
+    one, the run has asked for it before, or it is a link that was read. Where more than the web was read, the choice
+    among links could tell it as well: then links do not count."""
+    fixed = [text for one in around for text in one.state.provenance.words]
+    fixed += [one.state.started.system for one in around if one.state.started and one.state.started.origin == "person"]
+    if any(address in _links(text) for text in fixed):
+        return True
+    steps = [(one, step) for one in around for step in one.state.steps]
+    if any(step.args.get(_ADDRESS) == address for _, step in steps):
+        return True
+    if not all(_is_web(run.tools.toolkit.get(step.tool)) for run, step in steps):
+        return False
+    return any(address in _links(step.observation) for _, step in steps)
+
+
+def _is_web(tool: Tool | None) -> bool:
+    """Return whether anybody could have read what it returns."""
+    return tool is not None and (reads_addresses(tool) or getattr(tool.execute, "__module__", "").startswith(_PUBLIC))
+
+
+def _links(text: str) -> set[str]:
+    return {link.rstrip(".,;:!?") for link in _LINK.findall(text)}
 
 
 def source_of(tool: Tool | None, call: ToolCall, outcome: ToolOutcome) -> str:

@@ -2,8 +2,9 @@
 
 Every value must be there: a text as a whole and between boundaries ("evil.org" is not in "bob@evil.org"), a number,
 date or time by what it means ("January 5th 2025" is 2025-01-05). What equals the schema's default says nothing and is
-left out. Short texts and small numbers are found in any longer question by chance: they count only beside a value that
-is not, or written next to their parameter's name ("file 5").
+left out. One of them must be a value that the user has given, and not a word of the sentence: quoted, a name, an
+address, a path, a number that is not small or stands next to its parameter's name ("file 5"). And the user must have
+named the act: who asks about "report.txt" has not asked to delete it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from typing import Any, cast
 
 _JOINS = "._@/:+-\\~#?=&%"
 """What continues a token when a letter or digit follows."""
+_QUOTES = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u00ab\u00bb", "\u201e\u201c")
+_SENTENCE = re.compile(r"(?:^|[.!?:\n])[\s\"'“(]*$")
+"""Where a sentence begins: a capital letter says nothing there."""
 _MAX_LEAVES = 200
 _MONTHS = {
     name: number
@@ -39,6 +43,7 @@ _SPELLED = {"an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six"
 _DURATION = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_SPELLED)})[\s-]*(hour|hr|minute|min)s?\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,:/@-])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w:/@-]|[.,]\d)")
 _MONEY = re.compile(r"[$€£¥]\s?(\d[\d,]*(?:\.\d+)?)(?![\w-]|[.,]\d)")
+_SIGNED_MONEY = re.compile(r"(?<!\w)-\s?[$€£¥]\s?(?=\d)")
 _DATE_VALUE = re.compile(r"(\d{4}-\d{2}-\d{2})?(?:[T ]?(\d{2}):(\d{2})(?::00)?)?", re.ASCII)
 
 
@@ -56,6 +61,13 @@ class UserWords:
         self._amounts = {number for text in _MONEY.findall(everything) if (number := _decimal(text)) is not None}
         self._dates, self._times = _dates(everything), _times(everything)
         self._everything = everything.lower()
+
+    def name_act(self, tool: str) -> bool:
+        """Return whether the words have the verb that a tool's name begins with, in any of its plain forms."""
+        verb = next(iter(re.findall(r"[A-Za-z][a-z]*|[^\W\d_]+", tool)), tool).casefold()
+        stem = verb.removesuffix("e")
+        forms = rf"\b{re.escape(stem)}(?:e|s|es|ed|ing|{re.escape(stem[-1:])}ing|{re.escape(stem[-1:])}ed)?\b"
+        return re.search(forms, self._everything.casefold()) is not None
 
     def contain_call(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
         """Return whether all values of the call are in the words, and one of them not by chance."""
@@ -86,7 +98,7 @@ class UserWords:
         where, wanted = (self._texts, text) if exact else (self._lower, text.lower())
         if not any(_whole(said, wanted) for said in where):
             return None
-        return len(wanted) >= 4 or not wanted.isascii()
+        return exact or any(_is_value(whole, text) for whole in self._texts)
 
     def _number(self, name: str, number: Decimal, text: str) -> bool | None:
         if number in self._amounts:
@@ -104,7 +116,29 @@ class UserWords:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return _SIGNED_MONEY.sub("-", " ".join(text.replace("\N{MINUS SIGN}", "-").split()))
+
+
+def _is_value(text: str, value: str) -> bool:
+    """Return whether a text that stands in the words is a value there: quoted, an address or a name with signs inside,
+    or a name with capital letters that is not the beginning of a sentence."""
+    if any(f"{opening}{value}{closing}".lower() in text.lower() for opening, closing in _QUOTES):
+        return True
+    if any(char in _JOINS for char in value.strip(_JOINS)):
+        return True
+    if not all(word[:1].isupper() for word in value.split()):
+        return False
+    return any(
+        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _SENTENCE.search(text[:at])
+        for at in _places(text, value)
+    )
+
+
+def _places(text: str, wanted: str) -> Iterator[int]:
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + 1)
 
 
 def _whole(text: str, wanted: str) -> bool:
@@ -124,6 +158,8 @@ def _continues(next_two: str, edge: str) -> bool:
     if not next_two:
         return False
     near, far = next_two[0], next_two[1:]
+    if near in "-+" and edge.isdigit():  # "5000" is not in "-5000"
+        return True
     if near.isspace() or edge.isspace():
         return False
     if _is_word(near):

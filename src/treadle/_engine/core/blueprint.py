@@ -55,3 +55,5 @@ class Origin(Struct, frozen=True, kw_only=True):
     """The names of the tools that the caller brought for this run."""
     unattended: bool = False
     """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""
+    mark: str = ""
+    """The seal of the server that starts it."""

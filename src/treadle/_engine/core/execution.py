@@ -26,7 +26,7 @@ from treadle._engine.core.log import Log
 from treadle._engine.core.model_in_use import ModelInUse
 from treadle._engine.core.tool_offer import ToolOffer
 from treadle._engine.requests.media import prepared_message
-from treadle._engine.settings import Settings
+from treadle._engine.settings import PROVENANCE, Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import Injected, Record, Resumed, ThinkDone, ToolsChanged
@@ -37,7 +37,6 @@ from treadle._types.state import RunState
 if TYPE_CHECKING:
     from treadle._engine.core.masks import Masks
 
-_STRICTNESS = ("off", "ask", "deny")
 NO_DEPS: Any = msgspec.UNSET
 """A run that was given no `deps` (None is a value like any other)."""
 MAX_EXTRA_ITERATIONS = 10
@@ -254,6 +253,6 @@ def deps_of(run: Execution) -> Any:
 def _as_careful_as(parent: Execution | None, settings: Settings) -> Settings:
     """A run inside another obeys the stricter policy of the two; its own log says so."""
     outer = parent.settings.provenance if parent is not None else "off"
-    if _STRICTNESS.index(outer) <= _STRICTNESS.index(settings.provenance):
+    if PROVENANCE.index(outer) <= PROVENANCE.index(settings.provenance):
         return settings
     return msgspec.structs.replace(settings, provenance=outer)

@@ -202,7 +202,7 @@ async def _start(run: Execution) -> None:
                 run.tools.at_start, origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.current.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
-                client_tools=origin.client_tools,
+                client_tools=origin.client_tools, mark=origin.mark,
             )
         )  # fmt: skip
     elif state.finished is None:

@@ -128,6 +128,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
 
 
 def _message(run: Execution, reply: Reply, decision: Decision) -> AssistantMessage:
+    """The reply as a message of the conversation."""
     return AssistantMessage(
         # A call that was read from plain text becomes a real one; its text would only repeat it.
         text=decision.thought if run.current.dialect.native and decision.calls and not reply.calls else reply.text,
@@ -136,6 +137,7 @@ def _message(run: Execution, reply: Reply, decision: Decision) -> AssistantMessa
         # A native call has no text in which a text dialect could show it again.
         dialect="native" if reply.calls else run.current.dialect.name,
         opaque=reply.opaque,
+        origin="model",
     )
 
 

@@ -19,7 +19,15 @@ from treadle._dialects.registry import show_assistant
 from treadle._engine.requests.media import shown
 from treadle._engine.settings import Settings
 from treadle._tools.results import cut
-from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
+from treadle._types.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+    text_of,
+    unlabelled,
+)
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema, WireCache
 from treadle._types.state import RunState
@@ -173,7 +181,7 @@ class Renderer:
         self._done = end
 
     def _append(self, message: Message, seqs: tuple[int, ...], component: str) -> None:
-        message = shown(message, self.profile)
+        message = unlabelled(shown(message, self.profile))
         data = _encode(message)
         self.messages.append(message)
         self.origins.append((seqs, component))
@@ -201,6 +209,6 @@ def digest_of(messages: Sequence[Message], tools: tuple[ToolSchema, ...], format
     """The digest of an adviser's request, which is not rendered from the state."""
     data = blake2b(digest_size=16)
     for message in messages:
-        data.update(_encode(message))
+        data.update(_encode(unlabelled(message)))
     data.update(_encode((tools, format)))
     return data.hexdigest()

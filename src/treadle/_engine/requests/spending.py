@@ -64,7 +64,7 @@ def covers_answer(run: Execution, messages: Sequence[Message]) -> bool:
 
 def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
     """Return what a reply has cost. What its provider does not report is estimated where a budget counts it."""
-    usage = reply.usage
+    usage = reply.usage.bounded()
     if run.budget.bounded:
         calls = sum(len(call.name) + len(call.arguments) for call in reply.calls)
         written = len(reply.text.encode("utf-8", "replace")) + len(reply.reasoning.encode("utf-8", "replace")) + calls
@@ -79,7 +79,7 @@ def spent_by_reply(run: Execution, request: Request, reply: Reply) -> Usage:
 
 def spent_by_failure(run: Execution, request: Request, error: BaseException, received: int) -> Usage:
     """Return what an attempt has cost that failed or was cut off after `received` bytes of its reply."""
-    usage = error.usage if isinstance(error, ModelError) else NO_USAGE
+    usage = error.usage.bounded() if isinstance(error, ModelError) else NO_USAGE
     if not run.budget.bounded and not received:
         return priced(usage, run.current.model.profile)
     refused = isinstance(error, ModelError) and not isinstance(error, BadReplyError | ContentFilteredError)

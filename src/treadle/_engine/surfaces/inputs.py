@@ -23,6 +23,7 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle._types.origin import STRANGERS
 from treadle._types.provenance import SENT_ALONG
 
 _PROMPT_HELP = (
@@ -82,7 +83,7 @@ def _part_of_dict(part: Mapping[str, Any]) -> Part | None:
         url, name = str(nested.get("file_data") or ""), str(nested.get("filename") or "")
         return checked(FilePart(url=url, file_id=str(nested.get("file_id") or ""), name=name))
     if kind in _CLASSES:
-        fields = {name: str(part[name]) for name in _FIELDS if part.get(name)}
+        fields: dict[str, Any] = {name: str(part[name]) for name in _FIELDS if part.get(name)}
         return checked(_CLASSES[kind](**fields))
     return None
 
@@ -102,15 +103,20 @@ def to_messages(history: str | Iterable[Any]) -> list[Message]:
 
 
 def as_history(messages: Iterable[Message]) -> list[Message]:
-    """Return what was said before a run, as that run sees it: nothing in it is pinned or its own question any more.
-    What the engine itself put there is a summary or a note, never taken for the user's words."""
-    return [
-        msgspec.structs.replace(message, kind=_HISTORY_KINDS.get(message.kind, "note"), pinned=False)
-        if isinstance(message, UserMessage)
-        else message
-        for message in messages
-        if not isinstance(message, SystemMessage)
-    ]
+    """Return what was said before a run, as that run sees it: nothing in it is pinned or its own question any more, and
+    each message says whose it is. What the engine itself put there is a summary or a note, never the user's words; what
+    a model or a tool is only said to have said may have been said anywhere."""
+    return [_past(message) for message in messages if not isinstance(message, SystemMessage)]
+
+
+def _past(message: UserMessage | AssistantMessage | ToolMessage) -> Message:
+    if isinstance(message, UserMessage):
+        kind = _HISTORY_KINDS.get(message.kind, "note")
+        origin = message.origin or ("person" if kind == "history" else "model")
+        return msgspec.structs.replace(message, kind=kind, pinned=False, origin=origin)
+    if message.origin:
+        return message
+    return msgspec.structs.replace(message, origin="outside", source=message.source or SENT_ALONG)
 
 
 def _message(item: Any) -> Message:
@@ -124,7 +130,8 @@ def _message(item: Any) -> Message:
     role, content = data.get("role"), data.get("content")
     match role:
         case "user":
-            return UserMessage(to_content(content), kind="history")
+            origin = data.get("origin")  # a caller may say that it is a stranger's, never that it is not
+            return UserMessage(to_content(content), kind="history", origin="outside" if origin in STRANGERS else "")
         case "system" | "developer":
             return SystemMessage(_words(content, role))
         case "assistant":
@@ -199,7 +206,8 @@ def _paired(messages: list[Message]) -> list[Message]:
 
     def close() -> None:
         paired.extend(
-            ToolMessage(call.id, call.name, "(no result was recorded)", error=True) for call in open_calls.values()
+            ToolMessage(call.id, call.name, "(no result was recorded)", error=True, origin="tool")
+            for call in open_calls.values()
         )
         open_calls.clear()
 

@@ -36,12 +36,16 @@ END_SECONDS = 0.25
 
 
 class Timeouts(Struct, frozen=True):
-    """In seconds. Before the response begins only `connect` and `total` apply: a model may think for long."""
+    """In seconds. A reply that is not streamed comes all at once: until it begins only `connect` and `total` apply."""
 
     total: Seconds | None = 600.0
-    stall: Seconds | None = 180.0
-    """Once the response has begun, a connection without a byte for so long is taken to be dead."""
+    stall: Seconds | None = 60.0
+    """Once the reply has begun, a connection without a byte for so long is taken to be dead."""
     connect: Seconds = 15.0
+    first: Seconds | None = 60.0
+    """How long a streamed reply may take to begin."""
+    progress: Seconds | None = 120.0
+    """How long single bytes and signs of life are taken for a reply that goes on."""
 
     def __post_init__(self) -> None:
         check_fields(self, "timeout of a model: ")
@@ -218,10 +222,18 @@ class Exchange:
     decides, not what was asked for: some stream always, some never.
     """
 
-    __slots__ = ("_body", "_ended", "_endpoint", "_headers", "_parser", "_response", "_size")
+    __slots__ = (
+        "_body", "_ended", "_endpoint", "_headers", "_parser", "_progress", "_response", "_silence", "_size",
+    )  # fmt: skip
 
-    def __init__(self, endpoint: Endpoint, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, body: bytes, headers: Mapping[str, str] | None = None, *, streaming: bool = False
+    ) -> None:
         self._endpoint = endpoint
+        self._silence = endpoint.timeouts.first if streaming else None
+        """How long nothing may come, for now."""
+        self._progress = 0.0
+        """When the last payload came, or the response began."""
         self._body = body
         self._headers = headers
         self._response: ClientResponse | None = None
@@ -248,10 +260,12 @@ class Exchange:
         data = body if len(body) < LARGE_REQUEST else io.BytesIO(body)
         client = await session()
         try:
-            response = self._response = await client.post(url, data=data, **arguments)
+            async with asyncio.timeout(self._silence):
+                response = self._response = await client.post(url, data=data, **arguments)
         except Exception as error:
             raise self._failure(error) from None
-        self._watch(response)
+        self._progress = asyncio.get_running_loop().time()
+        self._watch(response, self._silence or self._endpoint.timeouts.stall)
         if not 200 <= response.status < 300:
             raise await self._error_of(response)
         content_type = response.headers.get("content-type", "")
@@ -290,7 +304,9 @@ class Exchange:
                 if self._size > MAX_BODY:
                     raise bad_reply(self._endpoint.origin, f"the reply is larger than {MAX_BODY} bytes")
                 if payloads := parser.feed(chunk):
+                    self._got_further(response)
                     return payloads
+                self._check_progress()
         except Exception as error:
             raise self._failure(error) from None
         self._ended = True
@@ -333,12 +349,27 @@ class Exchange:
             response.close()
         return error_for_status(self._endpoint.origin, response.status, response.headers, body)
 
-    def _watch(self, response: ClientResponse) -> None:
-        """Start the limit for silence, which applies from the first byte on."""
+    def _watch(self, response: ClientResponse, silence: float | None) -> None:
+        """Start the limit for silence."""
+        self._silence = silence
         connection = response.connection
         if connection is not None and connection.protocol is not None:
-            connection.protocol.read_timeout = self._endpoint.timeouts.stall
+            connection.protocol.read_timeout = silence
             connection.protocol.start_timeout()
+
+    def _got_further(self, response: ClientResponse) -> None:
+        self._progress = asyncio.get_running_loop().time()
+        if self._silence != self._endpoint.timeouts.stall:
+            self._watch(response, self._endpoint.timeouts.stall)
+
+    def _check_progress(self) -> None:
+        """Bytes came, and they were nothing: a server that does only that for long does not answer."""
+        timeouts = self._endpoint.timeouts
+        if timeouts.progress is None:
+            return
+        limit = timeouts.progress if self._silence == timeouts.stall else max(timeouts.progress, self._silence or 0.0)
+        if asyncio.get_running_loop().time() - self._progress > limit:
+            raise connection_lost(self._endpoint.origin, f"the server sent nothing of a reply for {limit:g} s")
 
     async def _read_to_end(self, response: ClientResponse) -> None:
         try:
@@ -366,10 +397,12 @@ class Exchange:
         ):
             return insecure(origin, error)
         if isinstance(error, aiohttp.SocketTimeoutError):
-            return connection_lost(origin, f"the server fell silent for {timeouts.stall:g} s")
+            return connection_lost(origin, f"the server fell silent for {self._silence or 0:g} s")
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return connection_lost(origin, f"no connection to {origin.address} within {timeouts.connect:g} s")
         if isinstance(error, asyncio.TimeoutError):
+            if self._response is None and self._silence is not None:
+                return connection_lost(origin, f"the reply did not begin within {self._silence:g} s")
             return connection_lost(origin, f"no complete reply within {timeouts.total:g} s")
         if isinstance(error, aiohttp.ClientConnectorError):
             return connection_lost(

@@ -36,6 +36,8 @@ class RunFacts(Struct, frozen=True):
     preset: str = ""
     files: tuple[tuple[Literal["image", "audio", "file"], str, str], ...] = ()
     """Kind, type and name of what was sent with the question."""
+    mark: str = ""
+    """The seal of the server that started it."""
 
 
 def facts_of(records: Sequence[Record]) -> RunFacts:
@@ -52,6 +54,7 @@ def facts_of(records: Sequence[Record]) -> RunFacts:
         started.model,
         started.preset,
         tuple((KINDS[type(part)], part.mime, part.name) for part in question_files(started.question)),
+        started.mark,
     )
 
 
@@ -77,7 +80,7 @@ class ForkPlan(Struct, frozen=True, kw_only=True):
     """Whether it belongs to the same conversation, in place of the run."""
 
 
-def kept_records(records: Sequence[Record], plan: ForkPlan, *, new_id: str, user: str) -> list[Record]:
+def kept_records(records: Sequence[Record], plan: ForkPlan, *, new_id: str, user: str, seal: str = "") -> list[Record]:
     """The records a fork begins with; the first one says whose it is and what is asked."""
     if (mark := experiment_mark(records)) is not None:
         raise conflict(f"this run is an experiment: fork the run it was made with, {experiment_of(mark)}")
@@ -90,7 +93,7 @@ def kept_records(records: Sequence[Record], plan: ForkPlan, *, new_id: str, user
         raise bad_request("another question needs `at: 0`: what was found since belongs to the old one")
     started = records[0].event
     assert isinstance(started, RunStarted)
-    changes: dict[str, object] = {"user": user}
+    changes: dict[str, object] = {"user": user, "mark": seal}
     if not plan.branch:
         changes |= {"conversation": new_id, "follows": ""}
     elif not started.conversation:  # it was not started by a server: it is the first of a conversation with its own id

@@ -19,6 +19,7 @@ from treadle._engine.run import Run
 from treadle._flows.tool_trial import ToolTrial
 from treadle._inspect.replay import fork_at_record
 from treadle._journal.base import InboxItem, Journal
+from treadle._journal.keys import is_marked, server_mark
 from treadle._safety.logs import get_logger
 from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.limits import ConcurrencyLimit
@@ -114,6 +115,7 @@ class Hub:
         run = agent.prepare(question, **options)
         if run.id in self.runs:
             raise RunBusyError(f"run {run.id} has been started already")
+        run.sign(server_mark(self.journal, run.id))
         return await self._drive(agent, run, key)
 
     async def begun(self, run_id: str) -> None:
@@ -303,21 +305,28 @@ class Hub:
         """A new run that shares the first records of another and continues from there."""
         _, facts = await self.served(run_id)
         new_id = OwnedRun(fresh_id())
-        kept = kept_records(await self.records(run_id), plan, new_id=new_id, user=user or facts.user)
+        seal = server_mark(self.journal, new_id)
+        kept = kept_records(await self.records(run_id), plan, new_id=new_id, user=user or facts.user, seal=seal)
         await fork_at_record(self.journal, kept, len(kept), new_id=new_id)
         return await self.resume(new_id, key)
 
     # ---- start and stop of the server
 
     async def resume_unfinished(self) -> list[str]:
-        """Resume the runs an earlier process left unfinished. Returns their ids."""
+        """Resume the runs that a server of this journal started and left unfinished. Returns their ids. What somebody
+        else has put into the journal is named in the log and left to a person."""
         resumed: list[str] = []
         for info in await self.journal.list(status="idle", parent="", limit=self.settings.max_runs):
             if info.agent not in self.agents:
                 self._warn_once(info.run_id, "run %s is unfinished, but this server has no agent %r", info.agent)
                 continue
             try:
-                run = await self.resume(OwnedRun(info.run_id), unattended=True)
+                run_id = OwnedRun(info.run_id)  # of whoever it is: the server goes on with its own work
+                if not is_marked(self.journal, run_id, (await self.facts(run_id)).mark):
+                    how = f"treadle runs resume {run_id}"
+                    self._warn_once(run_id, "run %s is unfinished, but no server started it: %s", how)
+                    continue
+                run = await self.resume(run_id, unattended=True)
                 if (paused := run.state.paused) is not None and paused.parked:
                     logger.error("run %s is parked: %s", info.run_id, paused.reason, extra={"run": info.run_id})
                 else:

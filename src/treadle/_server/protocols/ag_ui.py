@@ -73,7 +73,8 @@ def _agent_request(agent: str, request: AgUiInput) -> AgentRequest:
         raise bad_request("the last message must be the user's, or the result of a call")
     if request.context:
         context = "\n".join(f"{one.description}: {one.value}" for one in request.context)
-        messages.insert(0, {"role": "system", "content": context})
+        # The page around the client wrote it, and the page may show what a stranger wrote.
+        messages.insert(0, {"role": "user", "content": context, "origin": "outside"})
     return AgentRequest(
         agent=agent,
         content=last.get("content", ""),

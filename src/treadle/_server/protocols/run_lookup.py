@@ -97,8 +97,8 @@ async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
         earlier = await conversation_so_far(call, request.conversation, request.follows)
         if earlier is not None:
             follows, past = earlier
-            system = [one for one in history if fields_of(one).get("role") in ("system", "developer")]
-            history = [*system, *past]
+            brought = [one for one in history if _is_brought(fields_of(one))]
+            history = [*brought, *past]
     run = await call.hub.start(
         call.hub.agent(request.agent),
         request.content,
@@ -114,6 +114,11 @@ async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
     )
     typed = request.output_schema is not None
     return Exchange(call, run_of(run), run, typed=typed, stop=request.stop, cancels=not place.named, place=place)
+
+
+def _is_brought(message: dict[str, Any]) -> bool:
+    """Return whether it comes with this request alone, whatever was said before in its conversation."""
+    return message.get("role") in ("system", "developer") or "origin" in message
 
 
 async def _joined(call: Call, request: AgentRequest, place: Place) -> Exchange:

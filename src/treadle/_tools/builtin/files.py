@@ -10,7 +10,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
@@ -120,7 +120,8 @@ class _FileAccess(Struct, frozen=True):
         sizes = {entry.name: entry.size for entry in entries if entry.kind == "file"}
         largest = max(sizes, key=lambda name: sizes[name]) if len(sizes) > 1 else ""
         more = max(len(entries) - self.max_entries, 0)
-        return Listing("/".join(parts), tuple(entries[: self.max_entries]), more, largest)
+        shown = (structs.replace(entry, name=_shown(entry.name)) for entry in entries[: self.max_entries])
+        return Listing("/".join(parts), tuple(shown), more, _shown(largest))
 
     def read(self, path: _Path, start_line: _Line = 1) -> FileText | ToolResponse:
         """Read a text file in the work folder; long files come in parts."""
@@ -154,7 +155,7 @@ class _FileAccess(Struct, frozen=True):
                 return Matches(tuple(matches[: self.max_entries]), incomplete=True)
             if not (fnmatch(entry.name, name) or fnmatch(path, name)):
                 continue
-            matches.extend(self._matching_lines(parts, path, folded) if folded else [Match(path)])
+            matches.extend(self._matching_lines(parts, _shown(path), folded) if folded else [Match(_shown(path))])
         return Matches(tuple(matches[: self.max_entries]), incomplete=len(matches) > self.max_entries)
 
     def _matching_lines(self, parts: tuple[str, ...], path: str, folded: str) -> list[Match]:
@@ -167,6 +168,11 @@ class _FileAccess(Struct, frozen=True):
             return []
         lines = ((number, line) for number, line in enumerate(content.splitlines(), 1) if folded in line.casefold())
         return [Match(path, number, clip(line.strip(), 200)) for number, line in lines]
+
+
+def _shown(name: str) -> str:
+    """A name whose bytes are no text is written with their numbers."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def part_of_file(name: str, data: bytes, start_line: int, max_chars: int) -> FileText | ToolResponse:

@@ -24,11 +24,12 @@ from treadle._models.base import Model, complete
 from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
-from treadle._tools.base import UNMARKED, Approval, Effect, Tool, ToolContext, ToolResponse
+from treadle._tools.base import Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp import resources
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
 from treadle._tools.mcp.content import to_response
+from treadle._tools.mcp.review import reviewed_effects
 from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Answers, Elicitation, Endpoint, LogLevel, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
@@ -55,6 +56,8 @@ class _LoopState:
         self.lock = asyncio.Lock()
         self.session: Session | None = None
         self.listed: tuple[RemoteTool, ...] = ()
+        self.reviewed: dict[str, Effect] = {}
+        """What a person has said about the tools that are listed."""
 
 
 class McpServer:
@@ -79,8 +82,12 @@ class McpServer:
         login: ShowLogin | None = None,
         roots: Sequence[str | Path] = (),
         log_level: LogLevel | None = None,
+        effects: Mapping[str, Effect] | None = None,
     ) -> None:
+        """`effects` says what its tools do, by the server's names of them, as `treadle mcp review` does for a person at
+        the terminal. Every other tool counts as `unsafe`, whatever the server says of it."""
         self.name = name
+        self.effects: Mapping[str, Effect] = dict(effects or {})
         self.timeout = timeout
         self.endpoint = Endpoint(
             command=command,
@@ -145,6 +152,7 @@ class McpServer:
             try:
                 async with asyncio.timeout(self.timeout):
                     state.listed = await session.ask(_list_tools)
+                state.reviewed = reviewed_effects(self.name, self.endpoint, state.listed)
             except Exception as error:
                 session.tools_changed = True
                 raise ToolError(f"the MCP server {self.name!r} did not list its tools: {self._why(error)}") from None
@@ -152,12 +160,9 @@ class McpServer:
 
     def as_tool(self, remote: RemoteTool, name: str, approval: Approval = "allow") -> Tool | None:
         """A tool named `name` that calls the remote one; None when the remote schema is invalid."""
-        hints = remote.annotations
-        effect: Effect = UNMARKED
-        if hints is not None and (hints.read_only_hint or hints.idempotent_hint):
-            effect = "pure" if hints.read_only_hint else "idempotent"
-        elif hints is not None and hints.destructive_hint:
-            effect = "unsafe"
+        # Its hints are a stranger's word: without a person's, whatever it is acts.
+        answers: list[Effect] = [one[remote.name] for one in (self.effects, self._state.reviewed) if remote.name in one]
+        effect: Effect = answers[0] if answers else "unsafe"
         try:
             check_schema(remote.input_schema, name)
         except SchemaError as error:

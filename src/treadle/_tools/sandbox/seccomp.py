@@ -30,7 +30,7 @@ _MACHINES: dict[str, tuple[int, dict[str, int]]] = {
         {
             "clone": 56, "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
             "add_key": 248, "request_key": 249, "keyctl": 250, "bpf": 321, "perf_event_open": 298,
-            "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "shmget": 29,
+            "userfaultfd": 323, "open_by_handle_at": 304, "memfd_create": 319, "shmget": 29, "socket": 41,
             "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
         },
     ),
@@ -39,7 +39,7 @@ _MACHINES: dict[str, tuple[int, dict[str, int]]] = {
         {
             "clone": 220, "unshare": 97, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51,
             "add_key": 217, "request_key": 218, "keyctl": 219, "bpf": 280, "perf_event_open": 241,
-            "userfaultfd": 282, "open_by_handle_at": 265, "memfd_create": 279, "shmget": 194,
+            "userfaultfd": 282, "open_by_handle_at": 265, "memfd_create": 279, "shmget": 194, "socket": 198,
             "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
         },
     ),
@@ -48,6 +48,9 @@ _MISSING = frozenset({"clone3", "io_uring_setup", "io_uring_enter", "io_uring_re
 """Refused as if the kernel did not have them: programs then use an older way, which the filter can look into."""
 _LOOKED_INTO = ("clone", "unshare")
 """Refused only when they ask for a user namespace; `clone3` cannot be looked into."""
+_SOCKETS = (1, 2, 10, 16)
+"""The families of sockets there are: local, IPv4, IPv6, and netlink, with which programs look up their own addresses.
+No namespace holds all the others: with AF_VSOCK code would talk to the host of a virtual machine."""
 
 
 def system_call_filter(machine: str = "") -> bytes:
@@ -66,7 +69,7 @@ def system_call_filter(machine: str = "") -> bytes:
         _refuse(errno.ENOSYS),
     ]
     for name, number in numbers.items():
-        if name not in _LOOKED_INTO:
+        if name not in (*_LOOKED_INTO, "socket"):
             reason = errno.ENOSYS if name in _MISSING else errno.EPERM
             program += [_step(_IF_EQUAL, number, skip_if_false=1), _refuse(reason)]
     for name in _LOOKED_INTO:
@@ -77,6 +80,9 @@ def system_call_filter(machine: str = "") -> bytes:
             _refuse(errno.EPERM),
             _step(_RETURN, _ALLOW),
         ]
+    families = [_step(_IF_EQUAL, family, skip_if_true=len(_SOCKETS) - at) for at, family in enumerate(_SOCKETS)]
+    program += [_step(_IF_EQUAL, numbers["socket"], skip_if_false=len(families) + 2), _step(_LOAD, _FIRST_ARGUMENT)]
+    program += [*families, _refuse(errno.EAFNOSUPPORT)]
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 
