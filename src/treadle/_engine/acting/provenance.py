@@ -30,13 +30,15 @@ def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
     if run.settings.provenance == "off" or not (tool.marked_unsafe or reads_addresses(tool)):
         return ""
     around = list(run.around())
-    source = next((one.state.provenance.first for one in around if one.state.provenance.sources), "")
-    if not source:
+    sources = [source for one in around for source in one.state.provenance.sources]
+    if not sources:
         return ""
+    read_here = [source for source in sources if source != SENT_ALONG]
+    source = (read_here or sources)[0]
     if not tool.marked_unsafe:
         address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
-        # Who sent the history along has it already.
-        silent = source == SENT_ALONG or _says_nothing(around, address)
+        # Who sent the history along has it already; what was read since then is another matter.
+        silent = not read_here or _says_nothing(around, address)
         return "" if silent else f"after reading {source}, which the address could carry away"
     words = UserWords([text for one in around for text in one.state.provenance.words])
     asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
