@@ -31,6 +31,7 @@ from treadle._server.live.repeats import Place
 from treadle._server.live.sse import EventStream, payload
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.stop_sequences import Cut
+from treadle._server.protocols.tool_choice import AUTO, ToolChoice
 from treadle._tools.base import Tool
 from treadle._types.errors import JournalError, RunBusyError
 from treadle._types.events import Paused, Record
@@ -50,6 +51,7 @@ class AgentRequest(Struct, frozen=True, kw_only=True):
     results: Mapping[str, Any] = {}
     """Results of calls that the client executed, by the ids of those; a request with results asks nothing new."""
     tools: Sequence[Tool] = ()
+    tool_choice: ToolChoice = AUTO
     output_schema: dict[str, Any] | None = None
     stop: tuple[str, ...] = ()
     settings: Mapping[str, Any] = {}

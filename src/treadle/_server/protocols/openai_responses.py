@@ -26,6 +26,7 @@ from treadle._server.protocols.exchange import (
 )
 from treadle._server.protocols.openai_chat import Conversation, ToolName
 from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.tool_choice import Mode, ToolChoice
 from treadle._server.protocols.untyped_json import as_text, content_of_parts, objects_of
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
@@ -41,6 +42,15 @@ class ResponsesTool(Struct, frozen=True, kw_only=True):
     description: Annotated[str, Meta(max_length=20_000)] | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+
+
+class NamedFunction(Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    name: ToolName
+
+
+class AllowedFunctions(Struct, frozen=True, kw_only=True, tag_field="type", tag="allowed_tools"):
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[NamedFunction], Meta(max_length=128)]
 
 
 class TextFormat(Struct, frozen=True, kw_only=True):
@@ -69,7 +79,7 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     tools: Annotated[list[ResponsesTool], Meta(max_length=128)] | None = None
-    tool_choice: Literal["none", "auto"] | None = None
+    tool_choice: Mode | NamedFunction | AllowedFunctions | None = None
     parallel_tool_calls: bool | None = None
     text: TextOptions | None = None
     background: Literal[False] | None = None
@@ -97,7 +107,7 @@ class ResponseBody(Struct, frozen=True):
     parallel_tool_calls: bool = True
     previous_response_id: str | None = None
     temperature: float | None = None
-    tool_choice: str = "auto"
+    tool_choice: Mode | NamedFunction | AllowedFunctions = "auto"
     tools: list[dict[str, Any]] = []
     top_p: float | None = None
     object: Literal["response"] = "response"
@@ -132,13 +142,13 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
     wanted = request.text.format if request.text is not None and request.text.format is not None else TextFormat()
     if wanted.type == "json_schema" and wanted.schema is None:
         raise bad_request("`text.format` of the type json_schema needs a schema")
-    tools = [] if request.tool_choice == "none" else request.tools or []
     return AgentRequest(
         agent=request.model,
         content=last.get("content", ""),
         history=messages[:-1],
         results=results,
-        tools=[client_tool(one.name, one.description or "", one.parameters) for one in tools],
+        tools=[client_tool(one.name, one.description or "", one.parameters) for one in request.tools or ()],
+        tool_choice=_choice(request.tool_choice),
         output_schema={"text": None, "json_object": {"type": "object"}, "json_schema": wanted.schema}[wanted.type],
         settings={
             "temperature": request.temperature,
@@ -149,6 +159,16 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
         follows=follows,
         request=request,
     )
+
+
+def _choice(choice: Mode | NamedFunction | AllowedFunctions | None) -> ToolChoice:
+    match choice:
+        case NamedFunction(name=name):
+            return ToolChoice(required=True, names=(name,))
+        case AllowedFunctions(mode=mode, tools=tools):
+            return ToolChoice(mode == "required", tuple(one.name for one in tools))
+        case mode:
+            return ToolChoice.of(mode)
 
 
 def _messages(items: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -224,6 +244,7 @@ class ResponseProjection:
             instructions=request.instructions,
             previous_response_id=request.previous_response_id,
             temperature=request.temperature,
+            tool_choice=request.tool_choice or "auto",
             tools=[msgspec.to_builtins(tool) for tool in request.tools or ()],
         )
 

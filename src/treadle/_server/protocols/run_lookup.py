@@ -90,6 +90,8 @@ def _failed_for_now(run_id: str, state: RunState) -> bool:
 async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
     if request.output_schema is not None:
         shape_of(request.output_schema)
+    tools = () if request.tool_choice.names == () else request.tools
+    constraint = request.tool_choice.constraint([tool.name for tool in tools])
     history, follows = list(request.history), request.follows
     if request.conversation:
         earlier = await conversation_so_far(call, request.conversation, request.follows)
@@ -106,8 +108,9 @@ async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
         user=call.principal.user,
         follows=follows,
         key=call.principal.key,
-        client_tools=request.tools,
+        client_tools=tools,
         output_schema=request.output_schema,
+        constraint=constraint,
         **{name: value for name, value in request.settings.items() if value is not None},
     )
     typed = request.output_schema is not None
@@ -148,8 +151,10 @@ async def _continued(call: Call, request: AgentRequest) -> Exchange:
             f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
         )
     if new:
+        tools = state.started.client_tools if state.started is not None else ()
+        constraint = request.tool_choice.constraint(tools)
         try:
-            await hub.leave_results(run_id, new, call.principal.user)
+            await hub.leave_results(run_id, new, call.principal.user, constraint)
         except ConfigError as error:
             raise bad_request(str(error)) from None
     run = None
