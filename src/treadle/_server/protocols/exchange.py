@@ -265,7 +265,8 @@ class Exchange:
             while not channel.closed or channel.live:  # a server that stops lets runs finish for a while
                 version = channel.version
                 for event in await follower.step():
-                    yield event
+                    if event.data.get("call_id") not in follower.projection.state.calls.results:
+                        yield event  # the client has its own calls already, and made their results
                 if follower.projection.finished or (not channel.live and not follower.behind and self._over(follower)):
                     return
                 if not follower.behind:
@@ -382,8 +383,9 @@ def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
 def steps_of(records: Sequence[Record]) -> list[CallStarted | CallDone]:
     """Return the agent's own calls in a log."""
     projection = Projection("plain")
-    shown = (event for record in records for event in projection.feed(record))
-    return [_step(event.data) for event in shown if event.name == "step" and event.data.get("type") == "iteration"]
+    shown = [event.data for record in records for event in projection.feed(record) if event.name == "step"]
+    clients = projection.state.calls.results
+    return [_step(data) for data in shown if data.get("type") == "iteration" and data["call_id"] not in clients]
 
 
 async def _disconnected(call: Call) -> None:

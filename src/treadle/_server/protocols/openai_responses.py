@@ -257,7 +257,7 @@ class ResponseProjection:
 
     def ended(self, outcome: Outcome) -> ResponseBody:
         if outcome.text:
-            self._items.append(_message_item(f"msg_{len(self._items)}", outcome.text, "completed"))
+            self._items.append(_message_item(self._message_id(), outcome.text, "completed"))
         self._items += [_call_item(one) for one in outcome.calls]
         return self.body(outcome)
 
@@ -290,22 +290,41 @@ class ResponseProjection:
     def shown(self, event: TextDelta | CallStarted | CallDone) -> list[bytes]:
         if isinstance(event, TextDelta):
             return self._worded(event.text)
+        item_id = f"mcp_{self._exchange.run_id}_{event.id}"
         if isinstance(event, CallStarted):
-            item = _server_call(event)
-            chunks = self._closed()
-            self._items.append(item)
-            return [*chunks, self._event("response.output_item.added", output_index=len(self._items) - 1, item=item)]
+            return [*self._closed(), *self._begun(_server_call(item_id, event), "mcp_call")]
         for index, item in enumerate(self._items):
-            if item["id"] == f"mcp_{event.id}":
-                done = {"output": None, "error": event.text} if event.error else {"output": event.text}
-                self._items[index] = item = {**item, **done, "status": "failed" if event.error else "completed"}
-                return [self._event("response.output_item.done", output_index=index, item=item)]
+            if item["id"] == item_id:
+                status = "failed" if event.error else "completed"
+                done = {"error": _tool_error(event.text)} if event.error else {"output": event.text}
+                self._items[index] = item = {**item, **done, "status": status}
+                return [
+                    self._event(f"response.mcp_call.{status}", item_id=item_id, output_index=index),
+                    self._event("response.output_item.done", output_index=index, item=item),
+                ]
         return []
+
+    def _begun(self, item: dict[str, Any], kind: str) -> list[bytes]:
+        """Begin a call: as the provider's own stream has it, its arguments come after the item."""
+        index, arguments = len(self._items), item["arguments"]
+        self._items.append(item)
+        where = {"item_id": item["id"], "output_index": index}
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        name = {"name": item["name"]} if kind == "function_call" else {}
+        return [
+            self._event("response.output_item.added", output_index=index, item=begun),
+            *([self._event("response.mcp_call.in_progress", **where)] if kind == "mcp_call" else []),
+            self._event(f"response.{kind}_arguments.delta", **where, delta=arguments),
+            self._event(f"response.{kind}_arguments.done", **where, arguments=arguments, **name),
+        ]
+
+    def _message_id(self) -> str:
+        return f"msg_{self._exchange.run_id}_{len(self._items)}"
 
     def _worded(self, text: str) -> list[bytes]:
         chunks: list[bytes] = []
         if not self._text:
-            item = _message_item(f"msg_{len(self._items)}", "", "in_progress")
+            item = _message_item(self._message_id(), "", "in_progress")
             self._items.append(item)
             where = {"item_id": item["id"], "output_index": len(self._items) - 1}
             chunks.append(self._event("response.output_item.added", output_index=where["output_index"], item=item))
@@ -333,15 +352,8 @@ class ResponseProjection:
 
     def _called(self, one: ClientCall) -> list[bytes]:
         item, index = _call_item(one), len(self._items)
-        self._items.append(item)
-        where = {"item_id": item["id"], "output_index": index}
-        begun = {**item, "arguments": "", "status": "in_progress"}
-        return [
-            self._event("response.output_item.added", output_index=index, item=begun),
-            self._event("response.function_call_arguments.delta", **where, delta=one.arguments),
-            self._event("response.function_call_arguments.done", **where, arguments=one.arguments, name=one.name),
-            self._event("response.output_item.done", output_index=index, item=item),
-        ]
+        done = {"output_index": index, "item": item}
+        return [*self._begun(item, "function_call"), self._event("response.output_item.done", **done)]
 
 
 def _message_item(item_id: str, text: str, status: str) -> dict[str, Any]:
@@ -361,11 +373,16 @@ def _call_item(one: ClientCall) -> dict[str, Any]:
     }
 
 
-def _server_call(call: CallStarted) -> dict[str, Any]:
+def _tool_error(text: str) -> dict[str, Any]:
+    return {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": text}]}
+
+
+def _server_call(item_id: str, call: CallStarted) -> dict[str, Any]:
     return {
-        "id": f"mcp_{call.id}",
+        "id": item_id,
         "type": "mcp_call",
         "server_label": "treadle",
+        "approval_request_id": None,
         "name": call.name,
         "arguments": call.arguments,
         "output": None,
