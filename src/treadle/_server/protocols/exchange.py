@@ -215,7 +215,15 @@ class Exchange:
 
     def leave(self) -> None:
         if self.cancels and self.run is not None and not self.run.done:
+            self._hold_until_ended(self.run)
             self.run.cancel()
+
+    def _hold_until_ended(self, run: Run[Any]) -> None:
+        """Keep a run that is being cancelled from being taken for one that has lost its client."""
+        if (place := self._place) is not None:
+            repeats = self.call.context.repeats
+            repeats.hold(place)
+            run.task.add_done_callback(lambda _: repeats.release(place))
 
     # ---- as it happens
 
