@@ -139,6 +139,7 @@ FIELDS = {
     "RunOptions.follows": "For servers: the run of the conversation that it continues, if not the one before it.",
     "RunOptions.client_tools": "For servers: external tools of whoever asks, who gives their results, for this run.",
     "RunOptions.output_schema": "For servers: the JSON Schema that the answer of this run has to fit.",
+    "RunOptions.constraint": "For servers: which of those tools have to be called, or must not be.",
     "AgentOptions.output_type": "What the answer has to be, checked: a dataclass, a pydantic model, a JSON Schema, ...",
     # Bodies and queries of the HTTP API.
     "CallResult.error": "Why the call failed out there; empty when it did not.",

@@ -39,7 +39,12 @@ from treadle._types.dag_events import PlannedStep
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 IMAGES = ROOT / "docs" / "images"
-_KINDS = {"follows": "str", "client_tools": "Sequence[Tool]", "output_schema": "dict[str, Any] | None"}
+_KINDS = {
+    "follows": "str",
+    "client_tools": "Sequence[Tool]",
+    "output_schema": "dict[str, Any] | None",
+    "constraint": "ReplyConstrained | None",
+}
 """The types of keywords that are for servers, and no part of the options for type checkers."""
 NOTE = "<!-- Written by scripts/gen_reference.py; do not edit. -->\n\n"
 

@@ -95,3 +95,19 @@ def test_without_citations_the_tools_that_read_are_the_sources():
 
 def test_a_decision_names_its_tool_as_other_events_do():
     assert ev.Approved("c1", True, tool="send_mail").name == "send_mail"
+
+
+def test_what_a_caller_asks_for_lasts_until_it_has_a_call_of_its_own_tools():
+    events = [
+        ev.RunStarted("q", client_tools=("look", "listen")),
+        ev.ReplyConstrained("client", True, ("listen",), until_call=True),
+        reply(ToolCall("c", "add")),
+        ev.ReplyConstrained("loop_guard", barred=("add",)),
+    ]
+    state = fold(ev.Record("r", seq, float(seq), event) for seq, event in enumerate(events))
+    assert state.constraints.next == ReplyConstraint(True, frozenset({"add", "listen"}))
+    assert state.constraints.refusal([]) == "no answer is wanted before a call of look"
+    assert state.constraints.refusal(["listen"]) == "listen cannot be called now"
+    assert state.constraints.refusal(["look"]) == state.constraints.refusal(["add"]) == ""
+    state.apply(ev.Record("r", 4, 4.0, reply(ToolCall("d", "look"))))
+    assert state.constraints.next is state.constraints.lasting is UNCONSTRAINED

@@ -46,7 +46,7 @@ from treadle._tools.base import Tool
 from treadle._tools.external import client_tool
 from treadle._tools.toolkit import Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Record, RunFinished, RunStarted
+from treadle._types.events import Record, ReplyConstrained, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content, Message, SystemMessage
 
@@ -212,10 +212,12 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         deps: DepsT = NO_DEPS,
         client_tools: Sequence[Tool] = (),
         output_schema: dict[str, Any] | None = None,
+        constraint: ReplyConstrained | None = None,
         **overrides: Unpack[SettingOptions],
     ) -> Run[OutputT_co]:
         """A run that has not begun yet: subscribe to it, then `launch` it. `client_tools` are external tools that this
-        run has beside the agent's, `output_schema` what its answer has to be; both are recorded with it."""
+        run has beside the agent's, `output_schema` what its answer has to be, `constraint` which of the client's tools
+        have to be called; all are recorded with it."""
         if client_tools and not self.takes_client_tools:
             raise ConfigError(f"the agent {self.name!r} follows a plan of its own: it takes no tools from its callers")
         settings = self.settings.with_changes(cast("dict[str, Any]", overrides))
@@ -229,6 +231,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             follows=follows,
             output_schema=output_schema,
             client_tools=tuple(tool.name for tool in client_tools),
+            constraint=constraint,
         )
         given = self._deps_for(deps, parent, "agent.run(question, deps=...)")
         journal = self._journal_under(parent)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from treadle._engine.core.decisions import Answer, decisions_about, result_payload, results_for
 from treadle._engine.core.decisions import waiting_calls as waiting_calls
 from treadle._engine.core.masks import Masks
@@ -12,7 +14,7 @@ from treadle._journal.base import InboxItem, Journal
 from treadle._tools.base import Tool
 from treadle._tools.validation import problems_with
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Approved, ToolAnswered
+from treadle._types.events import Approved, ReplyConstrained, ToolAnswered
 from treadle._types.ids import fresh_id
 from treadle._types.state import RunState, fold
 
@@ -58,12 +60,15 @@ async def leave_results(
     tool_of: Callable[[str], Tool | None] = lambda name: None,
     by: str = "",
     masks: Masks | None = None,
+    constraint: ReplyConstrained | None = None,
 ) -> list[ToolAnswered]:
     """Put results of calls that wait for one into the run's inbox, checked; whoever resumes the run records them.
     `tool_of` gives the tools of the run where they are known: what they return is checked here then, and else when the
-    run goes on. `masks`: those of the run where they are known."""
+    run goes on. `masks`: those of the run where they are known. `constraint`: what the caller asks of what follows."""
     answers = results_for(waiting_calls(state), results, tool_of, by)
     answers = answers if masks is None else masks.masked(answers)
+    if constraint is not None:
+        await journal.put(InboxItem(fresh_id(), run_id, "constraint", msgspec.to_builtins(constraint)))
     for given in answers:
         await journal.put(InboxItem(fresh_id(), run_id, "result", result_payload(given)))
     return answers

@@ -21,7 +21,7 @@ from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
-from treadle._types.events import Approved, OutputPartial, Record, ToolAnswered
+from treadle._types.events import Approved, OutputPartial, Record, ReplyConstrained, ToolAnswered
 from treadle._types.messages import Part, SystemMessage
 from treadle._types.request import Request
 from treadle._types.state import RunState
@@ -171,11 +171,11 @@ class Run(Generic[OutputT_co]):
         answer = {"allow": allow, "args": args, "always": always, "by": by, "note": note}
         self.decide(decision_of(call_id, answer))
 
-    def decide(self, *decisions: Approved | ToolAnswered) -> None:
+    def decide(self, *decisions: Approved | ToolAnswered | ReplyConstrained) -> None:
         self._execution.inbox.decisions.extend(decisions)
 
     @property
-    def decisions(self) -> list[Approved | ToolAnswered]:
+    def decisions(self) -> list[Approved | ToolAnswered | ReplyConstrained]:
         """Decisions and results that were given and not yet recorded."""
         return list(self._execution.inbox.decisions)
 

@@ -31,6 +31,8 @@ class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
     """Tools it must not call."""
     think: bool = False
     """It has to begin with a thought."""
+    until_call: bool = False
+    """It holds for every reply until the caller has a call of one of its own tools: the caller asked for one."""
 
 
 class AnswerOnly(EventBase, frozen=True, tag="answer_only"):

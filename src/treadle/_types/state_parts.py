@@ -3,6 +3,8 @@ that another one writes to is passed to that one when it is made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from treadle._types import events as ev
@@ -225,18 +227,41 @@ class Constraints:
         """Components that have constrained a reply of this run."""
         self.answer_only = ""
         """Why no tool may be called any more; empty while they may."""
+        self.lasting = UNCONSTRAINED
+        """What every reply is held to until the caller has a call of one of its own tools."""
+        self._client_tools: frozenset[str] = frozenset()
+
+    def refusal(self, names: Sequence[str]) -> str:
+        """Return why a reply with calls of these tools is not what the caller asked for; empty when it is."""
+        if barred := sorted(self.lasting.barred.intersection(names)):
+            return f"{', '.join(barred)} cannot be called now"
+        return f"no answer is wanted before a call of {self.wanted}" if self.lasting.must_act and not names else ""
+
+    @property
+    def wanted(self) -> str:
+        """The tools of which the caller wants a call, in words."""
+        return " or ".join(sorted(self._client_tools - self.lasting.barred))
+
+    def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
+        self._client_tools = frozenset(event.client_tools)
 
     def on_reply_constrained(self, event: ev.ReplyConstrained, record: ev.Record) -> None:
-        self.next = ReplyConstraint(event.must_act, frozenset(event.barred), event.think)
+        constraint = ReplyConstraint(event.must_act, frozenset(event.barred), event.think)
+        if event.until_call:
+            self.lasting = constraint
+        lasting = self.lasting
+        self.next = ReplyConstraint(event.must_act or lasting.must_act, constraint.barred | lasting.barred, event.think)
         self.components.add(event.component)
 
     def on_answer_only(self, event: ev.AnswerOnly, record: ev.Record) -> None:
         self.answer_only = event.reason
-        self.next = UNCONSTRAINED
+        self.next = self.lasting = UNCONSTRAINED
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
         if event.component in CONVERSATION:
-            self.last, self.next = self.next, UNCONSTRAINED
+            if any(call.name in self._client_tools for call in event.message.calls):
+                self.lasting = UNCONSTRAINED
+            self.last, self.next = self.next, self.lasting
 
 
 class ConversationState:

@@ -63,6 +63,7 @@ def test_tools_of_the_client(client: Any):
     body = {**ASK, "tools": TOOLS, "messages": [*ASK["messages"], made, result]}
     for _ in range(2):  # repeated after a lost response: the same run, the same answer
         events = streamed(client, "/ag-ui/looker", body)
+        assert "TOOL_CALL_START" not in [event["type"] for event in events], "the client has made that call itself"
         assert "".join(event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT") == "I see a cat."
 
 

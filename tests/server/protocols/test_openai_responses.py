@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit import add, call, user_texts
-from server.protocols.scenario import PARAMETERS, looker
+from server.protocols.scenario import PARAMETERS, looker, streamed
 from server.serving import ANN, BOB, TOKENS, Client, Gate, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._types.errors import RequestRefusedError
@@ -55,8 +55,43 @@ def test_tools_of_the_client(stream: bool):
         made = {"type": "function_call_output", "call_id": wanted.call_id, "output": "a cat"}
         past = [{"role": "user", "content": "What is there?"}, *[item.model_dump() for item in first.output], made]
         for _ in range(2):  # repeated after a lost response: the same run, the same answer
-            assert ask(past).output_text == "I see a cat."
+            answer = ask(past)
+            assert ([item.type for item in answer.output], answer.output_text) == (["message"], "I see a cat.")
+        assert [item.type for item in api.responses.retrieve(first.id).output] == ["mcp_call", "message"]
         assert len(client.get("/api/runs")["runs"]) == 1
+
+
+def test_a_stream_has_the_events_of_the_providers_own():
+    """An item begins without arguments and its status changes with events of its own."""
+
+    @tool
+    def fail() -> str:
+        """Fails."""
+        raise ValueError("no luck")
+
+    script = [[call("add", a=2, b=3), call("fail")], call("look", where="left")]
+    with serving({"a": Agent(ScriptedModel(script), tools=[add, fail])}) as client:
+        events = streamed(client, "/v1/responses", {"model": "a", "input": "?", "tools": [LOOK], "stream": True})
+    ids = [event["item"]["id"] for event in events if event["type"] == "response.output_item.added"]
+    assert len(set(ids)) == len(ids) == 3
+
+    def of(item_id: str) -> list[dict[str, Any]]:
+        return [event for event in events if item_id in (event.get("item_id"), event.get("item", {}).get("id"))]
+
+    def kinds(call_kind: str, *ends: str) -> list[str]:
+        arguments = [f"{call_kind}_arguments.delta", f"{call_kind}_arguments.done"]
+        running = ["mcp_call.in_progress"] if call_kind == "mcp_call" else []
+        return [f"response.{one}" for one in ("output_item.added", *running, *arguments, *ends, "output_item.done")]
+
+    added, failed, looked = map(of, ids)
+    assert [event["type"] for event in added] == kinds("mcp_call", "mcp_call.completed")
+    assert [event["type"] for event in failed] == kinds("mcp_call", "mcp_call.failed")
+    assert [event["type"] for event in looked] == kinds("function_call")
+    assert [added[0]["item"]["arguments"], added[2]["delta"], added[3]["arguments"]] == ["", *['{"a":2,"b":3}'] * 2]
+    assert (added[-1]["item"]["output"], added[-1]["item"]["arguments"]) == ("5", '{"a":2,"b":3}')
+    assert failed[-1]["item"]["error"]["type"] == "mcp_tool_execution_error"
+    assert "ValueError" in failed[-1]["item"]["error"]["content"][0]["text"]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
 def test_the_parse_helper():

@@ -3,13 +3,17 @@ that are equal and no repetitions."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
+import re
 import signal
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +25,7 @@ from treadle import Agent, ScriptedModel, external_tool, tool
 from treadle._types.errors import TransientModelError
 from treadle._types.messages import ToolMessage
 from treadle._types.request import Request, StreamPart
-from waiting import eventually
+from waiting import GUARD_SECONDS, eventually
 
 PROGRAM = Path(__file__).with_name("worker_process.py")
 PATH = "/v1/chat/completions"
@@ -131,6 +135,93 @@ def test_two_clients_that_ask_the_same_at_once_get_two_runs():
         actor.gate.open()
         eventually(lambda: first and second, "both have answers")
         assert {said(first[0]), said(second[0])} == {"Done, 1.", "Done, 2."}
+
+
+def test_fifty_ask_the_same_at_once_and_twenty_leave():
+    """One request, one run, one owner: who stays has an answer of its own, who leaves takes nothing from them."""
+    actor, chance = Actor(), random.Random(7)
+
+    async def load(client: Client) -> list[bytes]:
+        parts = urlsplit(client.address)
+        connections = [await asyncio.open_connection(parts.hostname, parts.port) for _ in range(50)]
+        for number, (_, writer) in enumerate(connections):
+            body = json.dumps({**BODY, "stream": number % 2 == 0}).encode()
+            head = f"POST {PATH} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n"
+            writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        while actor.acts < 50:  # noqa: ASYNC110 - they act in another thread
+            await asyncio.sleep(0.002)
+        chance.shuffle(connections)
+        opens = chance.randrange(20)
+        for number, (_, writer) in enumerate(connections[:20]):
+            if number == opens:  # some leave while the others get their answers
+                actor.gate.open()
+            writer.close()
+            await asyncio.sleep(chance.choice((0, 0.001)))
+        answers = [await reader.read() for reader, _ in connections[20:]]
+        for _, writer in connections[20:]:
+            writer.close()
+        return answers
+
+    with serving(actor.agent) as client:
+        answers = asyncio.run(asyncio.wait_for(load(client), GUARD_SECONDS))
+        assert [one.split(b"\r\n")[0] for one in answers] == [b"HTTP/1.1 200 OK"] * 30
+        done = [re.findall(rb"Done, \d+\.", one.replace(b'"}, "', b"")) for one in answers]
+        assert len({text for [text] in done}) == 30, "each has an answer of its own"
+        assert len(client.get("/api/runs?limit=100")["runs"]) == actor.acts == 50
+
+
+def test_who_asks_the_same_while_a_run_is_being_cancelled_gets_another_run():
+    actor, cancelled, ends = Actor(), threading.Event(), Gate()
+
+    @tool
+    async def linger() -> str:
+        """Takes its time to end."""
+        try:
+            await actor.gate.wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            await ends.wait()
+            raise
+        return "waited"
+
+    def reply(request: Request) -> Any:
+        return "Done." if any(isinstance(message, ToolMessage) for message in request.messages) else call("linger")
+
+    with serving(Agent(ScriptedModel(reply), [linger])) as client:
+        connection = client.connect()
+        connection.request("POST", PATH, json.dumps(BODY).encode(), {"content-type": "application/json"})
+        actor.gate.wait_reached()
+        connection.close()
+        assert cancelled.wait(GUARD_SECONDS)
+        actor.gate.open()
+        again = in_background(client)
+        eventually(lambda: len(runs(client)) == 2 or again, "the second is taken")
+        ends.open()
+        eventually(lambda: again, "the second is answered")
+        assert said(again[0]) == "Done."
+
+
+def test_a_lost_run_is_found_by_one_of_those_who_ask_the_same(tmp_path: Path):
+    """And by none that is another program, though its text be equal."""
+    journal = str(tmp_path / "journal.db")
+    first = Actor()
+    with serving(first.agent, journal) as client:
+        cut_off = in_background(client)
+        first.gate.wait_reached()
+    eventually(lambda: cut_off, "it is cut off")
+    actor = Actor()
+    with serving(actor.agent, journal) as client:
+        [lost] = runs(client)
+        stranger = in_background(client, user_agent="another program")
+        eventually(lambda: len(runs(client)) == 2, "another program has a run of its own")
+        equal = [in_background(client) for _ in range(5)]
+        eventually(lambda: len(runs(client)) == 6, "one of five has found the lost one")
+        actor.gate.open()
+        eventually(lambda: all(equal) and stranger, "all have answers")
+        replayed = ["idempotent-replayed" in one[0].headers for one in (*equal, stranger)]
+        assert sorted(replayed) == [False] * 5 + [True]
+        assert len({said(one[0]) for one in (*equal, stranger)}) == 6
+        assert lost in runs(client)
 
 
 def test_a_client_that_went_away_and_asks_again_gets_another_run():

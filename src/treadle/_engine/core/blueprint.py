@@ -13,6 +13,7 @@ from treadle._engine.settings import Settings
 from treadle._models.base import Model
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
+from treadle._types.events import ReplyConstrained
 from treadle._types.messages import Content, Message
 
 
@@ -53,6 +54,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     """What the answer has to be, where the caller says so for this run."""
     client_tools: tuple[str, ...] = ()
     """The names of the tools that the caller brought for this run."""
+    constraint: ReplyConstrained | None = None
+    """What the caller asks of the run's calls."""
     unattended: bool = False
     """Resumed by a program as it starts, not by a person: a run that does not get any further is parked."""
     mark: str = ""

@@ -14,7 +14,7 @@ from treadle._engine.core.decisions import decision_of, read_result
 from treadle._journal.base import InboxItem, Journal
 from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError, RunEndedError
-from treadle._types.events import Approved, ToolAnswered
+from treadle._types.events import Approved, ReplyConstrained, ToolAnswered
 from treadle._types.ids import fresh_id
 from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart, join_content, text_of
 
@@ -54,7 +54,7 @@ class Inbox:
         self._journal = journal
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, Content] = OrderedDict()
-        self.decisions: list[Approved | ToolAnswered] = []
+        self.decisions: list[Approved | ToolAnswered | ReplyConstrained] = []
         """What people decided about calls that wait, and results that were given for them, not yet recorded."""
         self.cancelled = False
         self.closed = False
@@ -126,5 +126,7 @@ class Inbox:
             self.decisions.append(decision_of(str(payload.get("call_id", "")), payload))
         elif item.kind == "result":
             self.decisions.append(read_result(payload))
+        elif item.kind == "constraint":
+            self.decisions.append(msgspec.convert(payload, ReplyConstrained))
         elif item.kind == "cancel":
             self.cancelled = True

@@ -27,7 +27,17 @@ from treadle._engine.requests.media import prepared
 from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger, log_handled, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
-from treadle._types.events import Forked, LoopStarted, Noted, Paused, Resumed, RunFinished, RunStarted, Tainted
+from treadle._types.events import (
+    Forked,
+    LoopStarted,
+    Noted,
+    Paused,
+    ReplyConstrained,
+    Resumed,
+    RunFinished,
+    RunStarted,
+    Tainted,
+)
 
 logger = get_logger()
 
@@ -203,7 +213,8 @@ async def _start(run: Execution) -> None:
                 origin.conversation, origin.user, run.depth, run.current.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
                 client_tools=origin.client_tools, mark=origin.mark,
-            )
+            ),
+            *([] if origin.constraint is None else [origin.constraint]),
         )  # fmt: skip
     elif state.finished is None:
         await settle_children(run)
@@ -223,7 +234,9 @@ async def _start(run: Execution) -> None:
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:
-            await run.emit(msgspec.structs.replace(decision, tool=decision.tool or names.get(decision.call_id, "")))
+            if not isinstance(decision, ReplyConstrained):
+                decision = msgspec.structs.replace(decision, tool=decision.tool or names.get(decision.call_id, ""))
+            await run.emit(decision)
         run.inbox.decisions.clear()
         await run.drain()
         if run.current.model.name != state.model:

@@ -35,6 +35,7 @@ NOT_REPAIRED = (
     "No tool was run: your last reply could not be read, also after it was written again ({problem}). "
     "Go on with another step, or give the answer."
 )
+CALL_WANTED = "\n\nWhoever asked wants a call now, not an answer in words: call {tools}."
 UNREADABLE = "(could not parse LLM output as JSON)"
 
 
@@ -175,6 +176,8 @@ def read(run: Execution, reply: Reply, iteration: int) -> Decision:
         return Decision(thought=decision.thought, answer="")
     if decision.problem:
         return msgspec.structs.replace(decision, thought=decision.thought or UNREADABLE, calls=(), answer=None)
+    if refusal := run.state.constraints.refusal([call.name for call in decision.calls]):
+        return Decision(thought=decision.thought or decision.answer or UNREADABLE, problem=refusal)
     if decision.calls and run.state.constraints.answer_only:  # what is said beside a call is a thought
         answer = decision.answer or ("" if done else None)
         problem = "an answer was wanted, not a tool call" if answer is None else ""
@@ -230,6 +233,8 @@ async def unreadable(run: Execution) -> None:
     if failures >= 2:
         await demote(run, f"{failures} unreadable replies in a row")
     request = run.current.dialect.reformat(state.turn.problem, run.prompts)
+    if state.constraints.lasting.must_act:
+        request += CALL_WANTED.replace("{tools}", state.constraints.wanted)
     await run.emit(MessageAdded(UserMessage(request, kind="reformat"), "repair"))
     if policy.backoff:
         await asyncio.sleep(policy.backoff * failures)

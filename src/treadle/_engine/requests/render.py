@@ -31,7 +31,7 @@ from treadle._types.messages import (
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema, WireCache
 from treadle._types.state import RunState
-from treadle._types.state_values import Entry
+from treadle._types.state_values import Entry, ReplyConstraint
 
 _encode = msgspec.json.Encoder().encode
 _REMINDER = 400
@@ -76,7 +76,7 @@ class Renderer:
         self._parts: list[str] = []
         self._hash = blake2b(digest_size=16)
         self._cache = WireCache()
-        self._encodings: dict[tuple[bool, bool, bool, bool, frozenset[str]], Encoding] = {}
+        self._encodings: dict[tuple[bool, bool, bool, bool, frozenset[str], ReplyConstraint], Encoding] = {}
         self._head: tuple[tuple[object, ...], bytes] | None = None
 
     def render(
@@ -122,7 +122,8 @@ class Renderer:
         must_act = state.constraints.next.must_act and not must_answer
         encode_after_text = getattr(self.dialect, "encode_after_text", None)
         after_text = encode_after_text is not None and _ends_with_text(state.conversation.window)
-        key = (must_answer, must_act, after_text, state.constraints.next.think, barred)
+        lasting = state.constraints.lasting
+        key = (must_answer, must_act, after_text, state.constraints.next.think, barred, lasting)
         encoding = self._encodings.get(key)
         if encoding is None:
             tools = tuple(tool for tool in state.tools if tool.name not in barred) if barred else state.tools
@@ -130,6 +131,10 @@ class Renderer:
             if state.constraints.next.think:
                 encode = getattr(self.dialect, "encode_with_thought", encode)
             encoding = encode(tools, self.profile, must_answer=must_answer, must_act=must_act)
+            if self.dialect.native and lasting.must_act and not must_answer:
+                callable_now = [tool.name for tool in state.tools if tool.name not in lasting.barred]
+                choice = callable_now[0] if len(callable_now) == 1 else "required"
+                encoding = msgspec.structs.replace(encoding, tool_choice=choice)
             self._encodings[key] = encoding
         return encoding
 

@@ -32,7 +32,7 @@ from treadle._server.live.variants import Variants
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError, TreadleError
-from treadle._types.events import Record, Resumed
+from treadle._types.events import Record, ReplyConstrained, Resumed
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content
 from treadle._types.state import fold
@@ -251,11 +251,13 @@ class Hub:
         await self.leave_results(run_id, results, by)
         self._go_on(run_id)
 
-    async def leave_results(self, run_id: OwnedRun, results: Mapping[str, Any], by: str = "") -> None:
-        """The same, for a caller that resumes the run itself."""
+    async def leave_results(
+        self, run_id: OwnedRun, results: Mapping[str, Any], by: str = "", constraint: ReplyConstrained | None = None
+    ) -> None:
+        """The same, for a caller that resumes the run itself and may constrain what follows."""
         agent, _ = await self.served(run_id)
         state, masks = fold(await self.records(run_id)), await self.masks_of_run(run_id)
-        await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by, masks)
+        await leave_results(self.journal, run_id, state, results, agent.toolkit.get, by, masks, constraint)
 
     def _go_on(self, run_id: OwnedRun) -> None:
         task = asyncio.ensure_future(self._resume_once_paused(run_id))

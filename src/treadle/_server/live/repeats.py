@@ -63,13 +63,17 @@ class Repeats:
         return Place(note.run_id, place.key, found=await self.exists(note.run_id), named=True)
 
     async def like(self, content: str) -> Place:
-        """The run that has lost its client and was asked the same, or a new one."""
+        """The run that has lost its client and was asked the same, or a new one. It is held: release it."""
         key = digest("content", content)
         for note in await self._journal.noted_requests(key, since=self._since()):
-            if await self._lost(key, note.run_id):
-                return Place(note.run_id, key, found=True)
+            if await self._lost(key, note.run_id) and note.run_id not in self._held:  # nobody took it meanwhile
+                place = Place(note.run_id, key, found=True)
+                self.hold(place)
+                return place
         note = await self._journal.note_request(key, RequestNote(fresh_id()), since=self._since(), alone=False)
-        return Place(note.run_id, key, found=False)
+        place = Place(note.run_id, key, found=False)
+        self.hold(place)
+        return place
 
     async def hear(self, name: str, run_id: str, target: str) -> None:
         """Note what a message to a run is for, before it gets it."""

@@ -14,6 +14,7 @@ from treadle._server.errors import bad_request, error_body
 from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, named_data
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.tool_choice import ToolChoice
 from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media
 from treadle._tools.external import client_tool
 from treadle._types.errors import ToolError
@@ -38,10 +39,10 @@ class AnthropicTool(Struct, frozen=True, kw_only=True):
     type: Literal["custom"] | None = None
 
 
-class ToolChoice(Struct, frozen=True, kw_only=True):
-    """An agent cannot be made to call a certain tool."""
-
-    type: Literal["auto", "none"]
+class AnthropicChoice(Struct, frozen=True, kw_only=True):
+    type: Literal["auto", "none", "any", "tool"]
+    name: ToolName | None = None
+    """The tool that has to be called, for the type `tool`."""
     disable_parallel_tool_use: bool | None = None
 
 
@@ -65,7 +66,7 @@ class MessagesRequest(Struct, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     stop_sequences: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=16)] | None = None
     tools: Annotated[list[AnthropicTool], Meta(max_length=128)] | None = None
-    tool_choice: ToolChoice | None = None
+    tool_choice: AnthropicChoice | None = None
     output_config: OutputConfig | None = None
     output_format: AnswerFormat | None = None
 
@@ -119,9 +120,8 @@ def _agent_request(request: MessagesRequest) -> AgentRequest:
         history=messages[:-1],
         results=results,
         request=request,
-        tools=[]
-        if choice is not None and choice.type == "none"
-        else [client_tool(one.name, one.description or "", one.input_schema) for one in request.tools or ()],
+        tools=[client_tool(one.name, one.description or "", one.input_schema) for one in request.tools or ()],
+        tool_choice=_choice(choice),
         output_schema=wanted.schema if wanted is not None else None,
         stop=tuple(request.stop_sequences or ()),
         settings={
@@ -130,6 +130,14 @@ def _agent_request(request: MessagesRequest) -> AgentRequest:
             "one_tool_per_step": True if choice is not None and choice.disable_parallel_tool_use else None,
         },
     )
+
+
+def _choice(choice: AnthropicChoice | None) -> ToolChoice:
+    if choice is None or choice.type != "tool":
+        return ToolChoice.of(choice.type if choice is not None else None)
+    if choice.name is None:
+        raise bad_request("`tool_choice` of the type tool needs the `name` of the tool")
+    return ToolChoice(required=True, names=(choice.name,))
 
 
 def _text(content: str | Sequence[dict[str, Any]] | None) -> str:

@@ -32,6 +32,7 @@ from treadle._server.live.repeats import Place
 from treadle._server.live.sse import EventStream, payload
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.stop_sequences import Cut
+from treadle._server.protocols.tool_choice import AUTO, ToolChoice
 from treadle._tools.base import Tool
 from treadle._types.errors import JournalError, RunBusyError
 from treadle._types.events import LedgerEntry, Paused, Record
@@ -51,6 +52,7 @@ class AgentRequest(Struct, frozen=True, kw_only=True):
     results: Mapping[str, Any] = {}
     """Results of calls that the client executed, by the ids of those; a request with results asks nothing new."""
     tools: Sequence[Tool] = ()
+    tool_choice: ToolChoice = AUTO
     output_schema: dict[str, Any] | None = None
     stop: tuple[str, ...] = ()
     settings: Mapping[str, Any] = {}
@@ -222,7 +224,15 @@ class Exchange:
 
     def leave(self) -> None:
         if self.cancels and self.run is not None and not self.run.done:
+            self._hold_until_ended(self.run)
             self.run.cancel()
+
+    def _hold_until_ended(self, run: Run[Any]) -> None:
+        """Keep a run that is being cancelled from being taken for one that has lost its client."""
+        if (place := self._place) is not None:
+            repeats = self.call.context.repeats
+            repeats.hold(place)
+            run.task.add_done_callback(lambda _: repeats.release(place))
 
     # ---- as it happens
 
@@ -272,7 +282,8 @@ class Exchange:
             while not channel.closed or channel.live:  # a server that stops lets runs finish for a while
                 version = channel.version
                 for event in await follower.step():
-                    yield event
+                    if event.data.get("call_id") not in follower.projection.state.calls.results:
+                        yield event  # the client has its own calls already, and made their results
                 if follower.projection.finished or (not channel.live and not follower.behind and self._over(follower)):
                     return
                 if not follower.behind:
@@ -389,8 +400,9 @@ def _step(data: Mapping[str, Any]) -> CallStarted | CallDone:
 def steps_of(records: Sequence[Record]) -> list[CallStarted | CallDone]:
     """Return the agent's own calls in a log."""
     projection = Projection("plain")
-    shown = (event for record in records for event in projection.feed(record))
-    return [_step(event.data) for event in shown if event.name == "step" and event.data.get("type") == "iteration"]
+    shown = [event.data for record in records for event in projection.feed(record) if event.name == "step"]
+    clients = projection.state.calls.results
+    return [_step(data) for data in shown if data.get("type") == "iteration" and data["call_id"] not in clients]
 
 
 async def _disconnected(call: Call) -> None:

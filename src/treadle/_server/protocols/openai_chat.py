@@ -19,6 +19,7 @@ from treadle._server.errors import bad_request, error_body, not_found
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, data
 from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.tool_choice import Mode, ToolChoice
 from treadle._server.protocols.untyped_json import as_text
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
@@ -55,6 +56,23 @@ class ChatTool(Struct, frozen=True, kw_only=True):
     type: Literal["function"] = "function"
 
 
+class NamedTool(Struct, frozen=True, kw_only=True):
+    name: ToolName
+
+
+class ToolReference(Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    function: NamedTool
+
+
+class AllowedToolList(Struct, frozen=True, kw_only=True):
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[ToolReference], Meta(max_length=128)]
+
+
+class AllowedTools(Struct, frozen=True, kw_only=True, tag_field="type", tag="allowed_tools"):
+    allowed_tools: AllowedToolList
+
+
 class AnswerSchema(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
     name: str = ""
@@ -87,8 +105,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     """The answer ends before the first of these."""
     tools: Annotated[list[ChatTool], Meta(max_length=128)] | None = None
     """Tools that the client executes, beside those of the agent."""
-    tool_choice: Literal["none", "auto"] | None = None
-    """An agent cannot be made to call a certain tool."""
+    tool_choice: Mode | ToolReference | AllowedTools | None = None
+    """Which of `tools` are called; the agent's own are not chosen here."""
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     conversation: Conversation | None = None
@@ -197,13 +215,14 @@ def _agent_request(request: ChatRequest) -> AgentRequest:
     last = request.messages[-1]
     if last.role not in ("user", "tool"):
         raise bad_request("the last message must have the role 'user', or 'tool' with the result of a call")
-    functions = [] if request.tool_choice == "none" else [tool.function for tool in request.tools or ()]
+    functions = [tool.function for tool in request.tools or ()]
     return AgentRequest(
         agent=request.model,
         content=last.content,
         history=[_message_fields(message) for message in request.messages[:-1]],
         results=_results(request.messages),
         tools=[client_tool(one.name, one.description or "", one.parameters) for one in functions],
+        tool_choice=_choice(request.tool_choice),
         output_schema=_schema(request.response_format),
         stop=(request.stop,) if isinstance(request.stop, str) else tuple(request.stop or ()),
         settings={
@@ -215,6 +234,16 @@ def _agent_request(request: ChatRequest) -> AgentRequest:
         conversation=request.conversation or "",
         request=request,
     )
+
+
+def _choice(choice: Mode | ToolReference | AllowedTools | None) -> ToolChoice:
+    match choice:
+        case ToolReference(function=function):
+            return ToolChoice(required=True, names=(function.name,))
+        case AllowedTools(allowed_tools=allowed):
+            return ToolChoice(allowed.mode == "required", tuple(one.function.name for one in allowed.tools))
+        case mode:
+            return ToolChoice.of(mode)
 
 
 def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from treadle._server.protocols.exchange import (
 )
 from treadle._server.protocols.openai_chat import Conversation, ToolName
 from treadle._server.protocols.run_lookup import begin
+from treadle._server.protocols.tool_choice import Mode, ToolChoice
 from treadle._server.protocols.untyped_json import as_text, content_of_parts, objects_of
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
@@ -41,6 +42,15 @@ class ResponsesTool(Struct, frozen=True, kw_only=True):
     description: Annotated[str, Meta(max_length=20_000)] | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+
+
+class NamedFunction(Struct, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    name: ToolName
+
+
+class AllowedFunctions(Struct, frozen=True, kw_only=True, tag_field="type", tag="allowed_tools"):
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[NamedFunction], Meta(max_length=128)]
 
 
 class TextFormat(Struct, frozen=True, kw_only=True):
@@ -69,7 +79,7 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     tools: Annotated[list[ResponsesTool], Meta(max_length=128)] | None = None
-    tool_choice: Literal["none", "auto"] | None = None
+    tool_choice: Mode | NamedFunction | AllowedFunctions | None = None
     parallel_tool_calls: bool | None = None
     text: TextOptions | None = None
     background: Literal[False] | None = None
@@ -97,7 +107,7 @@ class ResponseBody(Struct, frozen=True):
     parallel_tool_calls: bool = True
     previous_response_id: str | None = None
     temperature: float | None = None
-    tool_choice: str = "auto"
+    tool_choice: Mode | NamedFunction | AllowedFunctions = "auto"
     tools: list[dict[str, Any]] = []
     top_p: float | None = None
     object: Literal["response"] = "response"
@@ -132,13 +142,13 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
     wanted = request.text.format if request.text is not None and request.text.format is not None else TextFormat()
     if wanted.type == "json_schema" and wanted.schema is None:
         raise bad_request("`text.format` of the type json_schema needs a schema")
-    tools = [] if request.tool_choice == "none" else request.tools or []
     return AgentRequest(
         agent=request.model,
         content=last.get("content", ""),
         history=messages[:-1],
         results=results,
-        tools=[client_tool(one.name, one.description or "", one.parameters) for one in tools],
+        tools=[client_tool(one.name, one.description or "", one.parameters) for one in request.tools or ()],
+        tool_choice=_choice(request.tool_choice),
         output_schema={"text": None, "json_object": {"type": "object"}, "json_schema": wanted.schema}[wanted.type],
         settings={
             "temperature": request.temperature,
@@ -149,6 +159,16 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
         follows=follows,
         request=request,
     )
+
+
+def _choice(choice: Mode | NamedFunction | AllowedFunctions | None) -> ToolChoice:
+    match choice:
+        case NamedFunction(name=name):
+            return ToolChoice(required=True, names=(name,))
+        case AllowedFunctions(mode=mode, tools=tools):
+            return ToolChoice(mode == "required", tuple(one.name for one in tools))
+        case mode:
+            return ToolChoice.of(mode)
 
 
 def _messages(items: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -225,6 +245,7 @@ class ResponseProjection:
             metadata=outcome.metadata if outcome is not None else {},
             previous_response_id=request.previous_response_id,
             temperature=request.temperature,
+            tool_choice=request.tool_choice or "auto",
             tools=[msgspec.to_builtins(tool) for tool in request.tools or ()],
         )
 
@@ -237,7 +258,7 @@ class ResponseProjection:
 
     def ended(self, outcome: Outcome) -> ResponseBody:
         if outcome.text:
-            self._items.append(_message_item(f"msg_{len(self._items)}", outcome.text, "completed"))
+            self._items.append(_message_item(self._message_id(), outcome.text, "completed"))
         self._items += [_call_item(one) for one in outcome.calls]
         return self.body(outcome)
 
@@ -270,22 +291,41 @@ class ResponseProjection:
     def shown(self, event: TextDelta | CallStarted | CallDone) -> list[bytes]:
         if isinstance(event, TextDelta):
             return self._worded(event.text)
+        item_id = f"mcp_{self._exchange.run_id}_{event.id}"
         if isinstance(event, CallStarted):
-            item = _server_call(event)
-            chunks = self._closed()
-            self._items.append(item)
-            return [*chunks, self._event("response.output_item.added", output_index=len(self._items) - 1, item=item)]
+            return [*self._closed(), *self._begun(_server_call(item_id, event), "mcp_call")]
         for index, item in enumerate(self._items):
-            if item["id"] == f"mcp_{event.id}":
-                done = {"output": None, "error": event.text} if event.error else {"output": event.text}
-                self._items[index] = item = {**item, **done, "status": "failed" if event.error else "completed"}
-                return [self._event("response.output_item.done", output_index=index, item=item)]
+            if item["id"] == item_id:
+                status = "failed" if event.error else "completed"
+                done = {"error": _tool_error(event.text)} if event.error else {"output": event.text}
+                self._items[index] = item = {**item, **done, "status": status}
+                return [
+                    self._event(f"response.mcp_call.{status}", item_id=item_id, output_index=index),
+                    self._event("response.output_item.done", output_index=index, item=item),
+                ]
         return []
+
+    def _begun(self, item: dict[str, Any], kind: str) -> list[bytes]:
+        """Begin a call: as the provider's own stream has it, its arguments come after the item."""
+        index, arguments = len(self._items), item["arguments"]
+        self._items.append(item)
+        where = {"item_id": item["id"], "output_index": index}
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        name = {"name": item["name"]} if kind == "function_call" else {}
+        return [
+            self._event("response.output_item.added", output_index=index, item=begun),
+            *([self._event("response.mcp_call.in_progress", **where)] if kind == "mcp_call" else []),
+            self._event(f"response.{kind}_arguments.delta", **where, delta=arguments),
+            self._event(f"response.{kind}_arguments.done", **where, arguments=arguments, **name),
+        ]
+
+    def _message_id(self) -> str:
+        return f"msg_{self._exchange.run_id}_{len(self._items)}"
 
     def _worded(self, text: str) -> list[bytes]:
         chunks: list[bytes] = []
         if not self._text:
-            item = _message_item(f"msg_{len(self._items)}", "", "in_progress")
+            item = _message_item(self._message_id(), "", "in_progress")
             self._items.append(item)
             where = {"item_id": item["id"], "output_index": len(self._items) - 1}
             chunks.append(self._event("response.output_item.added", output_index=where["output_index"], item=item))
@@ -313,15 +353,8 @@ class ResponseProjection:
 
     def _called(self, one: ClientCall) -> list[bytes]:
         item, index = _call_item(one), len(self._items)
-        self._items.append(item)
-        where = {"item_id": item["id"], "output_index": index}
-        begun = {**item, "arguments": "", "status": "in_progress"}
-        return [
-            self._event("response.output_item.added", output_index=index, item=begun),
-            self._event("response.function_call_arguments.delta", **where, delta=one.arguments),
-            self._event("response.function_call_arguments.done", **where, arguments=one.arguments, name=one.name),
-            self._event("response.output_item.done", output_index=index, item=item),
-        ]
+        done = {"output_index": index, "item": item}
+        return [*self._begun(item, "function_call"), self._event("response.output_item.done", **done)]
 
 
 def _message_item(item_id: str, text: str, status: str) -> dict[str, Any]:
@@ -341,11 +374,16 @@ def _call_item(one: ClientCall) -> dict[str, Any]:
     }
 
 
-def _server_call(call: CallStarted) -> dict[str, Any]:
+def _tool_error(text: str) -> dict[str, Any]:
+    return {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": text}]}
+
+
+def _server_call(item_id: str, call: CallStarted) -> dict[str, Any]:
     return {
-        "id": f"mcp_{call.id}",
+        "id": item_id,
         "type": "mcp_call",
         "server_label": "treadle",
+        "approval_request_id": None,
         "name": call.name,
         "arguments": call.arguments,
         "output": None,

@@ -41,23 +41,32 @@ async def begin(call: Call, request: AgentRequest) -> Exchange:
     that waits for these results."""
     if request.results:
         return await _continued(call, request)
+    repeats = call.context.repeats
     place = await _place(call, request)
-    if not place.found:
-        # Held before the run exists: an equal request at this moment would take it for one that has lost its client.
-        call.context.repeats.hold(place)
-        try:
-            return await _started(call, request, place)
-        except RunBusyError:
-            pass  # the same request, at this moment
-        except Exception as error:
-            begun = await call.context.repeats.exists(place.run_id)  # by the same: its conversation is under way
-            if not begun:
-                await call.context.repeats.forget(place)
-            if not begun or not isinstance(error, ApiError):
-                raise
-        finally:
-            call.context.repeats.release(place)
-    return await _joined(call, request, msgspec.structs.replace(place, found=True))
+    if place.named:
+        repeats.hold(place)
+    # Held before the run exists: an equal request at this moment would take it for one that has lost its client.
+    try:
+        if not place.found and (exchange := await _started_unless_begun(call, request, place)) is not None:
+            return exchange
+        return await _joined(call, request, msgspec.structs.replace(place, found=True))
+    finally:
+        repeats.release(place)
+
+
+async def _started_unless_begun(call: Call, request: AgentRequest, place: Place) -> Exchange | None:
+    """Start the run; None if the same request has begun it at this moment."""
+    try:
+        return await _started(call, request, place)
+    except RunBusyError:
+        return None
+    except Exception as error:
+        begun = await call.context.repeats.exists(place.run_id)  # by the same: its conversation is under way
+        if not begun:
+            await call.context.repeats.forget(place)
+        if not begun or not isinstance(error, ApiError):
+            raise
+        return None
 
 
 async def _place(call: Call, request: AgentRequest) -> Place:
@@ -68,7 +77,8 @@ async def _place(call: Call, request: AgentRequest) -> Place:
         return await repeats.named(("message", user, request.agent, request.message_id, content), content)
     keys = call.request.headers.getlist("idempotency-key")
     if not keys:
-        return await repeats.like(content)
+        # Equal text alone is no repetition: it has to come from the same program at the same address.
+        return await repeats.like(digest(content, call.principal.address, call.request.headers.get("user-agent", "")))
     key = keys[0]
     if len(keys) > 1 or not 0 < len(key) <= _MAX_KEY:
         raise bad_request(f"a request has one Idempotency-Key of 1 to {_MAX_KEY} characters, or none")
@@ -92,6 +102,8 @@ def _failed_for_now(run_id: str, state: RunState) -> bool:
 async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
     if request.output_schema is not None:
         shape_of(request.output_schema)
+    tools = () if request.tool_choice.names == () else request.tools
+    constraint = request.tool_choice.constraint([tool.name for tool in tools])
     history, follows = list(request.history), request.follows
     if request.conversation:
         earlier = await conversation_so_far(call, request.conversation, request.follows)
@@ -108,8 +120,9 @@ async def _started(call: Call, request: AgentRequest, place: Place) -> Exchange:
         user=call.principal.user,
         follows=follows,
         key=call.principal.key,
-        client_tools=request.tools,
+        client_tools=tools,
         output_schema=request.output_schema,
+        constraint=constraint,
         **{name: value for name, value in request.settings.items() if value is not None},
     )
     typed = request.output_schema is not None
@@ -155,8 +168,10 @@ async def _continued(call: Call, request: AgentRequest) -> Exchange:
             f"run {run_id} does not wait for these results: it has been cancelled, or they were given before"
         )
     if new:
+        tools = state.started.client_tools if state.started is not None else ()
+        constraint = request.tool_choice.constraint(tools)
         try:
-            await hub.leave_results(run_id, new, call.principal.user)
+            await hub.leave_results(run_id, new, call.principal.user, constraint)
         except ConfigError as error:
             raise bad_request(str(error)) from None
     run = None
