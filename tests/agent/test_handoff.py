@@ -11,7 +11,7 @@ from treadle import Agent, Budget, ScriptedModel, tool
 from treadle._agent.handoff import handoff_tool
 from treadle._cli.display.timeline import Line, Timeline
 from treadle._journal.memory import MemoryJournal
-from treadle._plugins.guards.guardrail import Guardrail, without
+from treadle._plugins.guards.guardrail import Guardrail, forbid_patterns
 from treadle._types import events as ev
 from treadle._types.errors import BudgetExhaustedError, GuardrailError
 
@@ -149,7 +149,9 @@ def test_names_are_those_a_model_can_call():
 
 
 def test_a_refusal_of_the_other_agents_guardrail_ends_the_run():
-    other = billing("The secret is 42.", plugins=[Guardrail(without("secret"), on="output", told="I cannot say.")])
+    other = billing(
+        "The secret is 42.", plugins=[Guardrail(forbid_patterns("secret"), on="output", message="I cannot say.")]
+    )
     agent = front(call("transfer_to_billing", reason=WHY), "I go on all the same.", to=other)
     result = go(agent.run("What is it?"))
     assert (result.success, result.answer) == (False, "I cannot say.")

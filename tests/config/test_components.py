@@ -76,7 +76,7 @@ def test_a_category_leads_the_way(reply: str):
 
 
 def test_a_reply_without_a_category_is_an_error():
-    result = go(graph(ROUTED, lambda request: "I do not know.").run("q"))
+    result = go(graph(ROUTED, lambda request: "I do not know.").run("q", on_error="result"))
     assert (result.stop_reason, result.success) == ("error", False)
     assert "none of the categories" in str(result.error)
 

@@ -23,6 +23,7 @@ _TO_THE_CALLER = "a message goes to the run that was started, not to those insid
 _OWN_COUNT = "an agent that delegates counts its own iterations"
 _OWN_END = "what failed inside is a result for the agent that delegates: it ends as it decides"
 _ONE_RESULT = "a tool's final result ends the step; what the steps amount to is an answer"
+_DELIVERED = "what a component answers from the rounds it has is its output, and the document goes on"
 _REPAIRS_UNCOUNTED = "repairs do not count as iterations in this preset"
 _TEXT_DIALECT = "a cut reply in a text dialect is unreadable as a whole; natively only its call is"
 _ONE_TOOL = "one call per reply: the second is refused"
@@ -51,6 +52,7 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("final tool", "plan"): differ("stop_reason", _ONE_RESULT),
     ("cancelled in a call", "plan"): differ("answer", "the answer says what the steps have found, not which tools ran"),
     ("message while it works", "plan"): differ("work", _TO_THE_CALLER),
+    ("limit", "document"): differ("stop_reason success", _DELIVERED),
     ("final tool", "document"): differ("stop_reason", _ONE_RESULT),
     ("cancelled in a call", "document"): differ(
         "answer", "the answer is what components have found, not which tools ran"
@@ -72,7 +74,9 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     ("secret in the answer", "child"): differ("iterations", _OWN_COUNT),
     ("white space and other letters", "child"): differ("iterations", _OWN_COUNT),
     ("unknown tool", "code"): differ("work", "in code, a tool that does not exist is a name that does not exist"),
-    ("unreadable reply, then repaired", "code"): differ("work", _TEXT_DIALECT),
+    ("unreadable reply, then repaired", "code"): differ("iterations work", _TEXT_DIALECT),
+    ("empty replies", "code"): differ("iterations", _REPAIRS_UNCOUNTED),
+    ("limit", "code"): differ("answer", "at the limit it says what was done (`on_limit=salvage`)"),
     ("budget", "code"): differ("iterations work", "the call that runs the code counts as well"),
     ("permanent model error", "code"): differ("answer", "the answer names the model's own calls: those of `python`"),
     ("cancelled in a call", "code"): differ("answer", "the answer names the model's own calls: those of `python`"),
@@ -98,8 +102,9 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
     **{(name, "research"): differ("answer iterations work", _SOURCES) for name in _REVISED},
     **{
         (name, "research"): differ("answer", _CITED)
-        for name in ("limit", "budget", "permanent model error", "final tool", "approval")
+        for name in ("limit", "budget", "permanent model error", "approval")
     },
+    ("final tool", "research"): differ("answer stop_reason iterations work", _SOURCES),
     # presets in other modes, where they differ from the preset in the loop in more than the mode does
     ("empty replies", "plan with strict"): differ("raised", _INSIDE),
     ("limit", "plan with strict"): differ("raised", _INSIDE),

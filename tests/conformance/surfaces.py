@@ -18,6 +18,7 @@ from conformance.scenarios import KNOWING, LOOKING, QUESTION, Scenario, Scene, a
 from kit import go
 from server.serving import Client, parse, settled
 from treadle import Agent, RunResult, presets
+from treadle._agent.presets import local_user
 from treadle._dialects.code import PYTHON
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.run import Run
@@ -177,7 +178,7 @@ def by_await(agent: Agent, scene: Scene, scenario: Scenario, depth: int) -> Outc
 
     async def work() -> Outcome:
         raised = ""
-        run = agent.prepare(QUESTION)
+        run = agent.prepare(QUESTION, user=local_user(agent))
         try:
             result = await drive(run)
             if result.stop_reason == "paused":

@@ -21,6 +21,7 @@ from conformance.scenarios import QUESTION, SCENARIOS, SECRET, Scene
 from conformance.surfaces import Outcome, Served, shown_by
 from server.serving import serving
 from treadle import Agent, presets
+from treadle._plugins.memory.store import MemoryStore
 from treadle._safety.secrets import known_secrets
 
 VARIANTS = (*MODES, *PRESETS)
@@ -62,6 +63,12 @@ def awaited(variant: str, name: str) -> Awaited:
 Differences = dict[str, tuple[str, ...]]
 
 
+def remembering_nothing(play: Callable[[str], Outcome], name: str) -> Outcome:
+    """Play a scenario without what earlier ones left in the memory."""
+    MemoryStore().path.unlink(missing_ok=True)
+    return play(name)
+
+
 def compared(way: str, expected: Callable[[str], Outcome], seen: Callable[[str], Outcome]) -> None:
     """Play all scenarios; what differs must be what is listed."""
     found: Differences = {}
@@ -69,7 +76,8 @@ def compared(way: str, expected: Callable[[str], Outcome], seen: Callable[[str],
     for name in SCENARIOS:
         if (name, way) in NOT_OFFERED:
             continue
-        want, got = expected(name), seen(name)
+        want = remembering_nothing(expected, name)
+        got = remembering_nothing(seen, name)
         fields = tuple(field for field in Outcome.__struct_fields__ if getattr(want, field) != getattr(got, field))
         if fields:
             found[name] = fields

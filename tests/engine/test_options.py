@@ -18,7 +18,7 @@ OWN = {"self", "model", "tools", "output_type", "options"}
 def test_every_setting_is_there_with_its_type():
     told, real = get_type_hints(FlatSettings), get_type_hints(Settings)
     assert told.keys() == real.keys()
-    sequences = {"imports", "files", "ask"}  # a list does as well
+    sequences = {"imports", "packages", "files", "ask"}  # a list does as well
     assert {name for name in told if told[name] != real[name]} == sequences
 
 
@@ -29,7 +29,8 @@ def test_every_parameter_is_there():
     assert get_type_hints(AgentOptions).keys() == parameters | details | get_type_hints(FlatSettings).keys()
     assert get_type_hints(FlatAgentOptions).keys() == details | get_type_hints(FlatSettings).keys()
     assert get_type_hints(SettingOptions).keys() - get_type_hints(FlatSettings).keys() == GROUPS.keys()
-    for_servers = {"follows", "client_tools", "output_schema"}  # a client's, not those of the code that calls
+    # A client's, not those of the code that calls.
+    for_servers = {"follows", "client_tools", "output_schema", "constraint"}
     given = inspect.signature(Agent.prepare).parameters.keys() - {"self", "question", "overrides"} - for_servers
     assert get_type_hints(RunOptions).keys() - get_type_hints(SettingOptions).keys() == given
 

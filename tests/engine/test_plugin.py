@@ -65,7 +65,7 @@ def test_a_person_is_asked_and_a_resumed_run_says_so():
 def test_an_overflow_is_a_matter_for_plug_ins():
     diary = Diary()
     model = ScriptedModel([ContextOverflowError("too long", status=400)])
-    go(Agent(model, [add], plugins=[diary]).run("q"))
+    go(Agent(model, [add], plugins=[diary], on_error="result").run("q"))
     assert "on_overflow" in diary.entries
 
 

@@ -14,6 +14,7 @@ from plugins.aids import cast
 from plugins.scenes import request_text
 from treadle import Agent, ScriptedModel
 from treadle._dialects.registry import dialect_for
+from treadle._engine.answering.writer import FORCED
 from treadle._engine.prompt_names import PROMPTS, check_prompt_names
 from treadle._plugins.research.plugin import Research
 from treadle._types.errors import ConfigError
@@ -25,7 +26,7 @@ def test_every_prompt_that_is_read_is_listed_and_the_other_way_round():
     text = "".join(path.read_text() for path in SOURCE.rglob("*.py") if path.name != "prompt_names.py")
     read = set(re.findall(r"(?:prompts\.get\(\s*|prompt\(run, )\"([a-z_.]+)\"", text))
     made = {f"loop_{what}" for what in re.findall(r"self\._note\(run, \"(\w+)\"", text)}
-    made |= {f"forced_{why}" for why in re.findall(r"force_answer\(run, \"(\w+)\"", text)} | {"memory_summary"}
+    made |= {f"forced_{why}" for why in FORCED} | {"memory_summary"}
     dialects = ("json", "action", "array", "schema", "direct", "brief", "code", "native")
     assert all(dialect_for(name, "done").name == name for name in dialects)
     made |= {f"dialect.{name}{part}" for name in dialects for part in ("", ".reformat")}

@@ -139,7 +139,7 @@ def test_failures_and_attempts(traced: Any):
     Agent(ScriptedModel([TransientModelError("busy"), "Fine."]), **plain).run_sync("go")
     assert [event.name for event in named(exporter, "chat")[0].events] == ["treadle.attempt_failed"]
     exporter.clear()
-    Agent(ScriptedModel([ModelError("no luck")]), **plain).run_sync("go")
+    Agent(ScriptedModel([ModelError("no luck")]), on_error="result", **plain).run_sync("go")
     assert named(exporter, "chat")[0].attributes["error.type"] == "model_error"
     assert named(exporter, "invoke_agent")[0].attributes["error.type"] == "ModelError"
 

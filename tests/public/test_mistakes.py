@@ -98,7 +98,6 @@ def scattered(*items: str) -> None:
 
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     # tools
-    "no tools": (lambda: Agent(ScriptedModel([])), "tools=None"),
     "a name for a list": (lambda: agent("calculator"), r"tools=\['calculator'\]"),
     "a tool for a list": (lambda: agent(add), r"write tools=\[add\]"),
     "a function for a list": (lambda: agent(plain), r"write tools=\[plain\]"),

@@ -17,6 +17,8 @@ MOST = 2.5
 """How many times as long a text twice as long may take."""
 SMALL = 0.004
 """Seconds below which a ratio says nothing: a reader that reads the largest text in less is fast enough."""
+HARMFUL = 0.05
+"""Seconds from which growth is a fault: below it, memory and other programs make as much difference as the reader."""
 METHODS = {"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 
 
@@ -174,7 +176,7 @@ def too_fast_growing(read: Callable[[Any], object], text: Callable[[int], Any], 
             for _ in range(4):
                 for number, value in again.items():
                     times[number] = min(times[number], _seconds(read, value))
-            if times[size] > SMALL and times[size] > MOST**3 * times[smallest]:
+            if times[size] > HARMFUL and times[size] > MOST**3 * times[smallest]:
                 return ", ".join(f"{number}: {seconds * 1000:.1f} ms" for number, seconds in times.items())
         if size >= 5_000 and times[size] < SMALL / 5:
             break  # what grows with the square takes longer than this

@@ -34,6 +34,6 @@ def test_what_did_not_happen_fails_with_the_story():
         with pytest.raises(AssertionError, match=message) as caught:
             check()
         assert '-> echo(text="x")' in str(caught.value)
-    stopped = Agent(ScriptedModel([ValueError("no")]), tools=None).run_sync("q")
+    stopped = Agent(ScriptedModel([ValueError("no")]), tools=None, on_error="result").run_sync("q")
     with pytest.raises(AssertionError, match="did not succeed: it ended with 'error'"):
         assert_answered(stopped)

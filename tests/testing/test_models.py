@@ -62,7 +62,7 @@ def test_a_function_is_a_model():
 
     result = Agent(FunctionModel(reply), [wait], system="S").run_sync("q")
     assert (result.answer, result.tools_used) == ("after 4", ["wait"])
-    failing = Agent(FunctionModel(lambda request: ModelError("no")), tools=None).run_sync("q")
+    failing = Agent(FunctionModel(lambda request: ModelError("no")), tools=None, on_error="result").run_sync("q")
     assert isinstance(failing.error, ModelError)
 
 

@@ -74,7 +74,7 @@ class Builder:
         preset = presets.get(agent_params.preset)
         if not agent_params.cite:
             plugins.append(_NoCitations())
-        if not tools and not agent_params.mcp and preset.name == AgentParams().preset:
+        if not tools and not agent_params.mcp and "preset" not in params:
             # Without tools there is nothing to analyse and to reflect on: it answers in one request.
             preset = presets.get("default")
             plugins = [*plugins, Memory(), *([Citations()] if agent_params.cite else [])]

@@ -206,6 +206,8 @@ _KINDS: dict[str, Any] = {
     "unread": tuple[str, ...],
     "pending": tuple[PendingCall, ...],
     "sources": tuple[str, ...],
+    "plan": tuple[PlanStep, ...],
+    "ledger": tuple[LedgerEntry, ...],
 }
 """The fields of a result that are more than plain values."""
 

@@ -120,12 +120,12 @@ def _common(first: Sequence[Record], second: Sequence[Record]) -> int:
 
 
 def _same_start(one: Record, other: Record) -> bool:
-    """A fork may belong to another conversation and user than its origin."""
+    """A fork may belong to another conversation and user than its origin, and has its own server's mark."""
     if not isinstance(one.event, RunStarted) or not isinstance(other.event, RunStarted):
         return False
-    return (
-        msgspec.structs.replace(one.event, conversation=other.event.conversation, user=other.event.user) == other.event
-    )
+    start = other.event
+    alike = msgspec.structs.replace(one.event, conversation=start.conversation, user=start.user, mark=start.mark)
+    return alike == start
 
 
 def _steps(records: Sequence[Record]) -> Iterator[ComparedStep]:

@@ -13,7 +13,7 @@ from treadle._plugins.guards.tool_selection import BROUGHT
 from treadle._plugins.mcp_answers import RunAnswers
 from treadle._plugins.mcp_mentions import attach_named
 from treadle._plugins.state_queries import last_note
-from treadle._tools.base import Approval, Tool
+from treadle._tools.base import UNREVIEWED, Approval, Tool
 from treadle._tools.mcp.auth.settings import McpAuth
 from treadle._tools.mcp.client import McpConnection, RemoteCall, safe_name
 from treadle._tools.toolkit import Toolkit
@@ -157,7 +157,7 @@ class McpTools(Plugin):
                 schema.name,
                 schema.description,
                 schema.parameters,
-                "unsafe",
+                self.connection.effects.get(origins[schema.name], UNREVIEWED),
                 self.approval,
             )
             for schema in run.state.tools

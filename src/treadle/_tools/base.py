@@ -34,6 +34,9 @@ Approval = Literal["allow", "ask", "deny"]
 UNMARKED: Effect = cast("Effect", "".join(("un", "safe")))
 """The effect of a tool whose author has not declared one: treated like `unsafe`, but not as a warning. It is equal to
 a declared `unsafe`, and told from it by identity."""
+UNREVIEWED: Effect = cast("Effect", "".join(("un", "safe")))
+"""The effect of a stranger's tool that no person has reviewed: a declared `unsafe` for everything that guards, but its
+failures say nothing about whether something was to be done."""
 
 
 POLICY = (
@@ -183,7 +186,8 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
         """Return what is recorded of a call with these arguments; None where the tool does nothing outside the run."""
         if not (self.effect != "pure" if self.acts is None else self.acts):
             return None
-        return act_of(args, self.identifies, declared=self.effect is not UNMARKED or bool(self.acts or self.identifies))
+        stated = self.effect is not UNMARKED and self.effect is not UNREVIEWED
+        return act_of(args, self.identifies, declared=stated or bool(self.acts or self.identifies))
 
     def failure(self, value: Any, text: str) -> str:
         """Why a result counts as a failure by `fails_when`; empty if it does not."""

@@ -145,9 +145,11 @@ _encode = msgspec.json.Encoder().encode
 def _as_logged(args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """A copy that has gone through JSON, as in the log: a tool that changes its arguments does not change the log."""
     try:
-        data = _encode(args)
-        copy = _decode(data)
-        return _whole_numbers(copy, schema) if b"." in data or b"e" in data else copy
+        copy = _decode(_encode(args))
+        for value in copy.values():
+            if isinstance(value, (float, list, dict)):  # most arguments are none of these
+                return _whole_numbers(copy, schema)
+        return copy
     except RecursionError:
         raise _Refused("invalid_args", "The arguments are nested too deeply.") from None
 

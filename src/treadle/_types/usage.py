@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from msgspec import Struct, structs
@@ -42,10 +43,14 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
     def bounded(self) -> Usage:
         """Return it with counts that can be: a model that reports less than nothing, or more than there is, neither
         fills a budget up again nor empties it for good."""
+        counted = (
+            self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens,
+            self.requests, self.tool_calls, self.estimated_tokens,
+        )  # fmt: skip
+        if min(counted) >= 0 and max(counted) <= MOST_TOKENS and (self.cost is None or 0 <= self.cost < inf):
+            return self  # every reply passes here
         counts = {name: min(max(getattr(self, name), 0), MOST_TOKENS) for name in _COUNTS}
-        cost = self.cost if self.cost is None or 0 <= self.cost < float("inf") else None
-        if cost == self.cost and all(getattr(self, name) == count for name, count in counts.items()):
-            return self
+        cost = self.cost if self.cost is None or 0 <= self.cost < inf else None
         return structs.replace(self, cost=cost, **counts)
 
     def __add__(self, other: Usage) -> Usage:

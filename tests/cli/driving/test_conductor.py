@@ -147,7 +147,8 @@ def test_after_reading_from_outside_the_question_says_what_was_read(home: Path, 
         screen.wait_for('? pay {"to":"eve@evil.org"}')
         screen.wait_for("after reading example.org")
         screen.type("no\n")
-        assert screen.end() == 0, screen.text
+        assert screen.end() == 1, "the answer hides what was refused: " + screen.text
+    assert "[not done: pay (to eve@evil.org): the user refused]" in screen.text
     assert (home / "paid.txt").read_text() == "bob@example.org\n", "the user's own words need no question"
 
 
@@ -163,7 +164,7 @@ def test_always_from_before_reading_is_no_answer_to_what_comes_after(home: Path)
 
 
 @pytest.mark.parametrize(
-    ("options", "code"), [((), 4), (("--yes",), 0), (("--set", "provenance=off"), 0), (("--set", "provenance=deny"), 0)]
+    ("options", "code"), [((), 4), (("--yes",), 0), (("--set", "provenance=off"), 0), (("--set", "provenance=deny"), 1)]
 )
 def test_without_a_terminal_the_policy_holds_as_well(home: Path, options: tuple[str, ...], code: int):
     model = script(home, VISIT, call("pay", to="eve@evil.org"), "done")

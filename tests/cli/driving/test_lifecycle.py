@@ -20,7 +20,8 @@ def test_a_paused_run_says_how_to_decide(home: Path, inside: Inside):
     paused = inside("run", "q", "-m", model, "-t", "mytools:erase").err
     run = inside("runs", "list", "--ids").out.strip()
     assert 'waiting for approval: erase {"path":"a' in paused
-    assert "(approval of erase; call call_1_0)" in paused
+    assert "(approval of erase; it has characters that look like others or like nothing: " in paused
+    assert "path is 'a<U+001B>[2J'; call call_1_0)" in paused
     decide = f"to decide: treadle runs approve {run[:8]} --all   (or: treadle runs deny {run[:8]} --all)"
     assert decide in paused
     assert "\x1b" not in paused

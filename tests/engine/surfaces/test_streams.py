@@ -70,7 +70,11 @@ REPLIES = {
         f"Thought: {ANSWER}",
         "Actions speak louder.\nFinally: act.",
     ],
-    "code": [ANSWER, "Use this:\n```json\n{}\n```\nand that"],
+    "code": [
+        f"I know it.\n<__final_answer__>{ANSWER}</__final_answer__>",
+        ANSWER,
+        "Use this:\n```json\n{}\n```\nand that",
+    ],
 }  # fmt: skip
 CASES = [(dialect, text) for dialect, texts in REPLIES.items() for text in texts]
 
@@ -134,8 +138,8 @@ def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, tex
 @pytest.mark.parametrize("markers", [True, False])
 def test_text_gives_the_answer_once_in_every_preset(preset: str, markers: bool):
     replies = {
-        "default": "Hello", "two_phase": "Hello", "strict": "Hello", "code": "Hello",
-        "streaming": f"{OPEN}\nHello\n{CLOSE}",
+        "default": "Hello", "two_phase": "Hello", "strict": "Hello",
+        "streaming": f"{OPEN}\nHello\n{CLOSE}", "code": f"{OPEN}\nHello\n{CLOSE}",
         "reflective": '[{"name": "__complete_task__", "arguments": {"answer": "Hello"}}]',
         "planned": '{"thought": "t", "action": "final_answer", "final_answer": "Hello", "task_successful": true}',
     }  # fmt: skip

@@ -251,8 +251,8 @@ async def test_a_run_that_another_program_made_and_treadle_recorded():
 
 async def test_a_secret_beside_the_cause_in_a_file_does_not_reach_the_journal(tmp_path: Path):
     secret = "sk-live-0123456789abcdef"
-    file = tmp_path / "prompt.txt"
-    file.write_text(f"key: {secret}\nErr.\n")
+    file = tmp_path / "agent.yaml"
+    file.write_text(f"key: {secret}\nsystem: |\n  Be kind.\n  Err.\n")
     journal = MemoryJournal()
     agent, run = await broken(journal, secrets=[secret])
     found = await find_causes(agent, run, answer="right", files=[file])

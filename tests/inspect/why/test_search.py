@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 async def found(broken: Broken, **options: Any) -> Causes:
     agent = broken.agent(MemoryJournal())
-    result = await agent.run("How many people live in Lyon?", history=broken.history)
+    result = await agent.run("How many people live in Lyon?", history=broken.history, on_error="result")
     assert broken.answer not in result.answer, "it must go wrong first"
     EFFECTS.clear()
     return await find_causes(agent, result.run_id, answer=broken.answer, **broken.options(), **options)

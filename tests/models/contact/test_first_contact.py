@@ -120,7 +120,7 @@ def test_a_server_that_cannot_be_used_says_why_and_what_to_do():
     _, result, _ = go(asked(Kind("no list", [])))
     assert "no model was found at http://127.0.0.1" in str(result.error)
     assert "#MODEL" in str(result.error)
-    result = go(Agent(resolve_model("http://127.0.0.1:9/v1"), [add], retry={"attempts": 1}).run("q"))
+    result = go(Agent(resolve_model("http://127.0.0.1:9/v1"), [add], retry={"attempts": 1}, on_error="result").run("q"))
     assert "is the server running" in str(result.error)
 
 

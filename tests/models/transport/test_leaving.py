@@ -82,7 +82,7 @@ def server() -> Iterator[Redirecting]:
 
 
 async def ask_model(model: Callable[..., Any], server: Redirecting) -> None:
-    result = await Agent(model("m", base_url=server.home, api_key=KEY), None).run("?")
+    result = await Agent(model("m", base_url=server.home, api_key=KEY), None, on_error="result").run("?")
     assert not result.success
 
 

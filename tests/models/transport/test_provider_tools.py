@@ -293,7 +293,10 @@ def test_a_run_records_them_and_executes_nothing():
             assert [(call.tool, call.id) for call in used[0].calls] == [("web_search", "srvtoolu_1")]
             assert used[0].sources == ("yr.no",)
             result = await agent.run("Does it rain? Tell Ann.")
-            assert (result.answer, [step.tool for step in result.steps]) == ("Done.", ["send_mail"])
+            assert [step.tool for step in result.steps] == ["send_mail"]
+            assert result.answer.startswith(
+                "Done.\n\n[not done: send_mail (text a storm in Bergen): after reading yr.no"
+            )
             assert result.steps[0].error
             assert result.sources == ("yr.no",)
             # What the provider read on the web is a stranger's word: the call that followed it was not made.

@@ -48,7 +48,9 @@ def test_agents_and_tools_over_stdio(tmp_path: Path):
 
     async def main() -> None:
         tools = await server.tools()
-        assert [(tool.name, tool.effect) for tool in tools] == [("Math", "unsafe"), ("calculator", "pure")]
+        assert [(tool.name, tool.effect) for tool in tools] == [("Math", "unsafe"), ("calculator", "unsafe")]
+        hints = [tool.annotations.read_only_hint for tool in await server.listed() if tool.annotations]
+        assert hints == [False, True], "a hint for whoever reviews them"
         assert tools[0].description == "Works things out."
         assert (await server.call("calculator", {"expression": "2+3"})).observation[0].text == "5"
         said = await server.call("Math", {"question": "6*7?"})

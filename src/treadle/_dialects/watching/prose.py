@@ -80,7 +80,7 @@ class Prose:
                     return
                 if opening.lower().startswith(lowered):
                     return
-        if self._tools and not self._manner.fenced:
+        if self._tools:
             if head[0] in "{[":
                 self._state, self.acts = "quiet", True  # perhaps a call that is written as text
                 return
@@ -185,7 +185,7 @@ def _stops(manner: Manner, tools: bool) -> re.Pattern[str]:
             r"(?P<label>^[ \t*]*Final Answer[ \t*]*:)",
             r"(?P<invented>^[ \t*]*(?:Observation\b[^\n]*:|<result\b))",
         ]
-        if tools:
+        if tools and not manner.fenced:  # JSON after words is no code
             parts.append(r"(?P<json>^[ \t]*(?:[{\[]|```[ \t]*(?:json|tool_call|tool_code)?[ \t]*\n))")
     if manner.fenced:
         parts.append(r"(?P<fence>^[ \t]*(?P<bar>`{3,10}|~{3,10})[ \t]*(?P<language>[\w+-]*)[^\n]*\n)")

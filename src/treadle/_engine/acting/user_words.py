@@ -19,7 +19,6 @@ from typing import Any, cast
 _JOINS = "._@/:+-\\~#?=&%"
 """What continues a token when a letter or digit follows."""
 _QUOTES = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u00ab\u00bb", "\u201e\u201c")
-_SENTENCE = re.compile(r"(?:^|[.!?:\n])[\s\"'“(]*$")
 """Where a sentence begins: a capital letter says nothing there."""
 _MAX_LEAVES = 200
 _MONTHS = {
@@ -129,9 +128,18 @@ def _is_value(text: str, value: str) -> bool:
     if not all(word[:1].isupper() for word in value.split()):
         return False
     return any(
-        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _SENTENCE.search(text[:at])
+        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _begins_sentence(text, at)
         for at in _places(text, value)
     )
+
+
+def _begins_sentence(text: str, at: int) -> bool:
+    """Return whether a place in a text is the first of a sentence or a line."""
+    while at > 0 and (text[at - 1].isspace() or text[at - 1] in "\"'“("):
+        at -= 1
+        if text[at] == "\n":
+            return True
+    return at == 0 or text[at - 1] in ".!?:"
 
 
 def _places(text: str, wanted: str) -> Iterator[int]:

@@ -38,6 +38,7 @@ _NOT_TRIED = frozenset(
         "budget",
         "on_budget",
         "retry",
+        "on_error",
         "raise_errors",
         "complete_name",
         "error_detail",

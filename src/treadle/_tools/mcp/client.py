@@ -24,7 +24,7 @@ from treadle._models.base import Model, complete
 from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
-from treadle._tools.base import Approval, Effect, Tool, ToolContext, ToolResponse
+from treadle._tools.base import UNREVIEWED, Approval, Effect, Tool, ToolContext, ToolResponse
 from treadle._tools.mcp import resources
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
@@ -162,7 +162,7 @@ class McpServer:
         """A tool named `name` that calls the remote one; None when the remote schema is invalid."""
         # Its hints are a stranger's word: without a person's, whatever it is acts.
         answers: list[Effect] = [one[remote.name] for one in (self.effects, self._state.reviewed) if remote.name in one]
-        effect: Effect = answers[0] if answers else "unsafe"
+        effect: Effect = answers[0] if answers else UNREVIEWED
         try:
             check_schema(remote.input_schema, name)
         except SchemaError as error:
