@@ -61,11 +61,12 @@ def test_the_cheapest_living_conversation_loses_its_slot():
 
 def test_a_slot_whose_conversation_has_ended_is_reassigned_first():
     slots = Slots(3)
-    living, weather, maths = Conversation(), Conversation(), Conversation()
+    living = Conversation()
+    ended = [Conversation(), Conversation()]  # coverage takes copies of a function's variables, and those would live on
     use(slots, living, "system A: question", size=1)
-    fits = use(slots, weather, "system A: weather", size=500)
-    use(slots, maths, "system B: maths", size=500)
-    del weather, maths
+    fits = use(slots, ended[0], "system A: weather", size=500)
+    use(slots, ended[1], "system B: maths", size=500)
+    ended.clear()
     newcomer = Conversation()
     assert use(slots, newcomer, "system A: something else") is fits
 
