@@ -16,25 +16,12 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
+from treadle._types.dates import replace_dates
+
 _JOINS = "._@/:+-\\~#?=&%"
 """What continues a token when a letter or digit follows."""
 _QUOTES = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u00ab\u00bb", "\u201e\u201c")
-"""Where a sentence begins: a capital letter says nothing there."""
 _MAX_LEAVES = 200
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
-         "september sep sept", "october oct", "november nov", "december dec"), 1,
-    )
-    for name in names.split()
-}  # fmt: skip
-_MONTH = f"({'|'.join(_MONTHS)})\\.?"
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s+(\d{4}))?"
-_MONTH_FIRST = re.compile(rf"\b{_MONTH}\s+{_DAY}\b{_YEAR}", re.IGNORECASE)
-_DAY_FIRST = re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_MONTH}\b{_YEAR}", re.IGNORECASE)
-_ISO_DATE = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _ANY_YEAR = re.compile(r"(?<![\w.-])((?:19|20)\d{2})(?![\w-]|\.\d)")
 _CLOCK = re.compile(r"(?<![\d:.])(\d{1,2}):(\d{2})(?::\d{2})?(?![\d:])\s*([ap]m\b)?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.])(\d{1,2})\s*([ap]m)\b", re.IGNORECASE)
@@ -243,13 +230,14 @@ def _decimal(text: str) -> Decimal | None:
 
 def _dates(text: str) -> set[str]:
     """The days the text names, as ISO dates; one without a year is meant in any year the text names."""
-    found = [(int(year), int(month), int(day)) for year, month, day in _ISO_DATE.findall(text)]
-    years = {int(year) for year in _ANY_YEAR.findall(text)} | {year for year, _, _ in found}
-    spoken = [(month, day, year) for month, day, year in _MONTH_FIRST.findall(text)]
-    spoken += [(month, day, year) for day, month, year in _DAY_FIRST.findall(text)]
-    for month, day, year in spoken:
-        found += [(y, _MONTHS[month.casefold()], int(day)) for y in ([int(year)] if year else years)]
-    return {iso for parts in found if (iso := _iso(*parts))}
+    days: list[tuple[int, int, int]] = []
+
+    def take(year: int, month: int, day: int) -> None:
+        days.append((year, month, day))
+
+    replace_dates(text, take)
+    years = {int(year) for year in _ANY_YEAR.findall(text)} | {year for year, _, _ in days if year}
+    return {iso for year, *rest in days for y in ([year] if year else years) if (iso := _iso(y, *rest))}
 
 
 def _iso(year: int, month: int, day: int) -> str:

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
-_MONTHS = {
-    name[:3]: number
-    for names in (
-        "january february march april may june july august september october november december",
-        "januar februar märz april mai juni juli august september oktober november dezember",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    )
-    for number, name in enumerate(names.split(), 1)
-}
-_MONTH = r"(?P<month>[^\W\d_]{3,10})"
-_DATES = (
-    re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{1,2})-(?P<day>\d{1,2})(?!\d)"),
-    re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{{4}}))?\b"),
-    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+|de\s+)?{_MONTH}(?:,?\s+(?:de\s+|del\s+)?(?P<year>\d{{4}}))?\b"),
-    re.compile(r"\b(?P<day>\d{1,2})[./](?P<number>\d{1,2})[./](?P<year>\d{4})\b"),
-)  # fmt: skip
+from treadle._types.dates import replace_dates
+
 _TOKEN = re.compile(r"#?\w[\w@.,:/+-]*")
 _NUMBER = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
 _MAX_DEPTH = 12
@@ -68,8 +53,12 @@ def small(readings: frozenset[Decimal]) -> bool:
 def values_of(text: str) -> Values:
     """The values in a text."""
     dates: set[tuple[int, int, int]] = set()
-    for pattern in _DATES:
-        text = pattern.sub(lambda match: _take(match, dates), text)
+
+    def take(*day: int) -> str:
+        dates.add(cast("tuple[int, int, int]", day))
+        return " "
+
+    text = replace_dates(text, take)
     ids: set[str] = set()
     spoken: list[frozenset[Decimal]] = []
     for token in _TOKEN.findall(text):
@@ -88,18 +77,6 @@ def values_of(text: str) -> Values:
 
 def _is_year(digits: str) -> bool:
     return len(digits) == 4 and digits[:2] in ("19", "20")
-
-
-def _take(match: re.Match[str], dates: set[tuple[int, int, int]]) -> str:
-    parts = match.groupdict()
-    month = int(parts["number"]) if parts.get("number") else _MONTHS.get((parts.get("month") or "").casefold()[:3], 0)
-    year, day = int(parts["year"] or 0), int(parts["day"])
-    try:
-        date(year or 2000, month, day)
-    except ValueError:
-        return match[0]
-    dates.add((year, month, day))
-    return " "
 
 
 def _readings(text: str) -> frozenset[Decimal]:

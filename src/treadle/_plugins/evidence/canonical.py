@@ -6,12 +6,13 @@ import re
 from datetime import date
 from decimal import Decimal
 
+from treadle._types.dates import replace_dates
+
 _COUNTING = (
     "zero one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 )
 _BY_TEN = "twenty thirty forty fifty sixty seventy eighty ninety"
-_NAMES = "january february march april may june july august september october november december"
 _UNITS = {word: value for value, word in enumerate(_COUNTING.split())}
 _TENS = {word: 10 * value for value, word in enumerate(_BY_TEN.split(), 2)}
 _SCALES = {
@@ -20,11 +21,7 @@ _SCALES = {
     **dict.fromkeys(("million", "millions", "mn"), 1_000_000),
     **dict.fromkeys(("billion", "billions", "bn"), 1_000_000_000),
 }
-_MONTHS = {name: number for number, name in enumerate(_NAMES.split(), 1)}
-_MONTH = "|".join((*_MONTHS, *(f"{name[:3]}\\." for name in _MONTHS)))
 _SIGNS = {"€": "euros", "$": "dollars", "£": "pounds", "¥": "yen"}
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH}),? (\d{{4}})\b", re.IGNORECASE)
-_MONTH_FIRST = re.compile(rf"\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _MONEY = re.compile(rf"([{''.join(_SIGNS)}])\s?(\d[\d,.]*\d|\d)((?:\s?(?:{'|'.join(_SCALES)})\b)?)", re.IGNORECASE)
 _ONES, _TEENS = "|".join(list(_UNITS)[1:10]), "|".join(list(_UNITS)[13:])
 _SPELLED = re.compile(rf"\b(?:({'|'.join(_TENS)})(?:[- ]({_ONES}))?|({_TEENS}))\b", re.IGNORECASE)
@@ -37,20 +34,11 @@ def canonical(text: str) -> str:
     """The text with its numbers and dates written in one way."""
     if _WORTH_IT.search(text) is None:
         return text
-    text = _DAY_FIRST.sub(lambda match: _iso(match, match[3], match[2], match[1]), text)
-    text = _MONTH_FIRST.sub(lambda match: _iso(match, match[3], match[1], match[2]), text)
+    text = replace_dates(text, lambda *day: date(*day).isoformat() if day[0] else None)
     text = _MONEY.sub(lambda match: f"{match[2]}{match[3]} {_SIGNS[match[1]]}", text)
     text = _SPELLED.sub(_spelled, text)
     text = _SCALED.sub(_scaled, text)
     return _PERCENT.sub(" percent", text)
-
-
-def _iso(match: re.Match[str], year: str, month: str, day: str) -> str:
-    number = next(value for name, value in _MONTHS.items() if name.startswith(month.casefold().rstrip(".")))
-    try:
-        return date(int(year), number, int(day)).isoformat()
-    except ValueError:
-        return match[0]
 
 
 def _spelled(match: re.Match[str]) -> str:
