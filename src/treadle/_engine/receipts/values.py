@@ -54,8 +54,8 @@ def values_of(text: str) -> Values:
     """The values in a text."""
     dates: set[tuple[int, int, int]] = set()
 
-    def take(*day: int) -> str:
-        dates.add(cast("tuple[int, int, int]", day))
+    def take(year: int, month: int, day: int) -> str:
+        dates.add((year, month, day))
         return " "
 
     text = replace_dates(text, take)

@@ -34,7 +34,7 @@ def canonical(text: str) -> str:
     """The text with its numbers and dates written in one way."""
     if _WORTH_IT.search(text) is None:
         return text
-    text = replace_dates(text, lambda *day: date(*day).isoformat() if day[0] else None)
+    text = replace_dates(text, lambda year, month, day: date(year, month, day).isoformat() if year else None)
     text = _MONEY.sub(lambda match: f"{match[2]}{match[3]} {_SIGNS[match[1]]}", text)
     text = _SPELLED.sub(_spelled, text)
     text = _SCALED.sub(_scaled, text)
