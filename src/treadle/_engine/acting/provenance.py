@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from treadle._engine.acting.user_words import UserWords
 from treadle._engine.core.execution import Execution
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.messages import ToolCall, ToolMessage
@@ -40,6 +39,8 @@ def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
         # Who sent the history along has it already; what was read since then is another matter.
         silent = not read_here or _says_nothing(around, address)
         return "" if silent else f"after reading {source}, which the address could carry away"
+    from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
+
     words = UserWords([text for one in around for text in one.state.provenance.words])
     asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
     return "" if asked_for else f"after reading {source}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from treadle._engine.core.execution import Execution
-from treadle._engine.receipts.admission import hidden, objection, told_in, with_lines
 from treadle._types.errors import GuardrailError
 from treadle._types.events import Event, LedgerEntry, MessageAdded, Noted, StopReason
 from treadle._types.messages import UserMessage
@@ -20,6 +19,8 @@ def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
     missing = _hidden(run, answer)
     if not missing:
         return ()
+    from treadle._engine.receipts.admission import objection
+
     note = UserMessage(objection(missing), kind="note")
     return Noted(COMPONENT, {"told": len(missing)}), MessageAdded(note, COMPONENT)
 
@@ -30,8 +31,10 @@ def settled(
     """The answer with a line for what it hides, whether the run is a success, and why not. Resumed after the answer was
     recorded, the lines in it say the same again. A typed answer is for a program: it stays as it is."""
     mode = run.settings.receipts
-    if mode == "off" or reason not in _ANSWERED or not answer.strip():
+    if mode == "off" or reason not in _ANSWERED or not answer.strip() or not run.state.ledger.calls:
         return answer, success, error
+    from treadle._engine.receipts.admission import told_in, with_lines  # its patterns are for runs that act
+
     missing = _hidden(run, answer)
     if not missing:
         return answer, success and not told_in(answer, run.state.ledger.entries), error
@@ -45,4 +48,6 @@ def settled(
 def _hidden(run: Execution, answer: str) -> list[LedgerEntry]:
     if run.in_experiment or not run.state.ledger.calls:  # in an experiment nothing acts
         return []
+    from treadle._engine.receipts.admission import hidden
+
     return hidden(run.state.ledger.entries, answer)
