@@ -65,7 +65,8 @@ def install_with_uv(python: Path, pip: list[str], lock: Path) -> bool:
     if subprocess.run([*pip, "--require-hashes", "-r", str(LOCKS / "uv.txt")], stderr=subprocess.DEVNULL).returncode:
         return False
     uv = [str(python), "-P", "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
-    return subprocess.run([*uv, "--require-hashes", "-r", str(lock)]).returncode == 0
+    # With bytecode, as pip does it: otherwise every program that a test starts compiles all that it imports.
+    return subprocess.run([*uv, "--compile-bytecode", "--require-hashes", "-r", str(lock)]).returncode == 0
 
 
 def say(text: str) -> None:
@@ -73,7 +74,9 @@ def say(text: str) -> None:
 
 
 def call(*command: object, **env: str) -> int:
-    return subprocess.run([str(part) for part in command], cwd=ROOT, env={**os.environ, **env}).returncode
+    # Build machines often forbid bytecode on disk. Here it stays in this folder and spares a third of the tests' time.
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **env}
+    return subprocess.run([str(part) for part in command], cwd=ROOT, env=environ).returncode
 
 
 def run(arguments: list[str]) -> int:
@@ -90,8 +93,7 @@ def test(arguments: list[str]) -> int:
     fast = "--fast" in arguments
     if arguments and not fast:
         return call(python, "-m", "pytest", *arguments)
-    # Without bytecode on disk each of the many programs that the tests start would compile the package again.
-    call(python, "-m", "compileall", "-q", "src")
+    call(python, "-m", "compileall", "-q", "src")  # before there are several processes that would each do it
     call(python, "web/build.py")  # before there are several processes that look for it
     # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
     # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
