@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle._inspect.replay import Rendering, renderings
+from treadle._inspect.replay import renderings
 from treadle._types.events import Record, ThinkDone, ThinkStarted
+from treadle._types.messages import Message
 from treadle._types.state import RunState
 
 
@@ -36,17 +37,19 @@ class PrefixUse(Struct, frozen=True):
 
 def prefixes(records: Sequence[Record]) -> list[PrefixUse]:
     """Every request of a run, rendered again, and how much of it the cache could have. No model is called."""
-    before: dict[str, tuple[int, list[bytes], bytes]] = {}
+    before: dict[str, tuple[int, _Encoded, bytes]] = {}
     breaks, done = _breaks(records), _replies(records)
     found: list[PrefixUse] = []
     for rendering in renderings(records):
         seq, component = rendering.record.seq, rendering.event.component
-        messages, tools = _encoded(rendering)
-        last_seq, earlier, earlier_tools = before.get(component, (-1, [], tools))
-        kept = next((i for i, (a, b) in enumerate(zip(earlier, messages, strict=False)) if a != b), None)
-        kept = min(len(earlier), len(messages)) if kept is None else kept
+        tools = msgspec.json.encode(rendering.request.tools) if rendering.request.tools else b""
+        last_seq, earlier, earlier_tools = before.get(component, (-1, _Encoded(), tools))
+        had = len(earlier.parts)
+        now = earlier if earlier.source is rendering.request.messages else _Encoded(rendering.request.messages)
+        now.extend()
+        kept = had if now is earlier else earlier.common(now)
         changed = tools != earlier_tools
-        broke = -1 if kept == len(earlier) and not changed else 0 if changed else kept
+        broke = -1 if kept == had and not changed else 0 if changed else kept
         why = "; ".join(reason for at, reason in breaks if last_seq < at < seq) if broke >= 0 else ""
         reply = done.get(seq)
         found.append(
@@ -54,10 +57,10 @@ def prefixes(records: Sequence[Record]) -> list[PrefixUse]:
                 seq=seq,
                 component=component,
                 iteration=rendering.event.iteration,
-                messages=len(messages),
-                bytes=sum(map(len, messages)) + len(tools),
+                messages=len(now.parts),
+                bytes=now.ends[-1] + len(tools),
                 kept_messages=0 if changed else kept,
-                kept_bytes=0 if changed or last_seq < 0 else sum(map(len, messages[:kept])) + len(tools),
+                kept_bytes=0 if changed or last_seq < 0 else now.ends[kept] + len(tools),
                 broke_at=broke,
                 why=why,
                 tools_changed=changed,
@@ -65,14 +68,27 @@ def prefixes(records: Sequence[Record]) -> list[PrefixUse]:
                 cached_tokens=reply.usage.cached_tokens if reply else 0,
             )
         )
-        before[component] = seq, messages, tools
+        before[component] = seq, now, tools
     return found
 
 
-def _encoded(rendering: Rendering) -> tuple[list[bytes], bytes]:
-    request = rendering.request
-    tools = msgspec.json.encode(request.tools) if request.tools else b""
-    return [msgspec.json.encode(message) for message in request.messages], tools
+class _Encoded:
+    """The messages of a request as bytes. The renderer's list grows from request to request: so does this."""
+
+    def __init__(self, source: Sequence[Message] = ()) -> None:
+        self.source = source
+        self.parts: list[bytes] = []
+        self.ends = [0]
+        """Where each message ends, counted in bytes from the first."""
+
+    def extend(self) -> None:
+        for message in self.source[len(self.parts) :]:
+            self.parts.append(msgspec.json.encode(message))
+            self.ends.append(self.ends[-1] + len(self.parts[-1]))
+
+    def common(self, other: _Encoded) -> int:
+        both = min(len(self.parts), len(other.parts))
+        return next((i for i in range(both) if self.parts[i] != other.parts[i]), both)
 
 
 def _breaks(records: Sequence[Record]) -> list[tuple[int, str]]:

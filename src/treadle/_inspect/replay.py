@@ -47,15 +47,27 @@ class Replay(Struct, frozen=True):
         return self.difference is None
 
 
+Origins = Sequence[tuple[tuple[int, ...], str]]
+
+
 class Rendering(Struct, frozen=True):
-    """A request as the log says it was sent, and as it comes out of the same log now."""
+    """A request as the log says it was sent, and as it comes out of the same log now.
+
+    Its messages and their origins are the renderer's own lists, which grow with the next request: read them before.
+    """
 
     record: Record
     event: ThinkStarted
     request: Request
     digest: str
     parts: tuple[str, ...]
-    origins: list[tuple[tuple[int, ...], str]]
+    raw_origins: Origins
+
+    @property
+    def origins(self) -> list[tuple[tuple[int, ...], str]]:
+        """The records and the component of each message. Those of an earlier conversation have numbers below zero in
+        the state; they stand in the first record."""
+        return [(tuple(dict.fromkeys(max(0, seq) for seq in seqs)), of) for seqs, of in self.raw_origins]
 
 
 def renderings(records: Sequence[Record]) -> Iterator[Rendering]:
@@ -71,17 +83,10 @@ def renderings(records: Sequence[Record]) -> Iterator[Rendering]:
                 rendered = renderer.render(
                     state, component=event.component, must_answer=bool(state.constraints.answer_only)
                 )
-                yield Rendering(
-                    record, event, rendered.request, rendered.digest, rendered.parts, _origins(renderer.origins)
-                )
+                yield Rendering(record, event, rendered.request, rendered.digest, rendered.parts, renderer.origins)
             else:
                 yield _advice(record, event, state)
         state.apply(record)
-
-
-def _origins(origins: Sequence[tuple[tuple[int, ...], str]]) -> list[tuple[tuple[int, ...], str]]:
-    """Messages of an earlier conversation have numbers below zero in the state; they stand in the first record."""
-    return [(tuple(dict.fromkeys(max(0, seq) for seq in seqs)), component) for seqs, component in origins]
 
 
 def replay(records: Sequence[Record]) -> Replay:

@@ -143,13 +143,18 @@ def _usage(request: Request, text: str, calls: tuple[RawCall, ...]) -> Usage:
 
 
 def _input_tokens(request: Request) -> int:
-    """Four characters a token, and at least ten tokens a message: what fills a window fills it here, too."""
-    chars = 0
-    for message in request.messages:
+    """Four characters a token, and at least ten tokens a message: what fills a window fills it here, too. What was
+    counted of a conversation is kept with it."""
+    slots: dict[str, Any] = request.cache.slots if request.cache is not None else {}
+    known, chars = slots.get("scripted", (0, 0))
+    if known > len(request.messages):
+        known, chars = 0, 0
+    for message in request.messages[known:]:
         if isinstance(message, AssistantMessage):
             chars += len(message.text) + sum(len(str(call.args)) for call in message.calls)
         else:
             chars += len(message.text) if isinstance(message, SystemMessage) else len(text_of(message.content))
+    slots["scripted"] = len(request.messages), chars
     return max(10 * len(request.messages), chars // 4)
 
 

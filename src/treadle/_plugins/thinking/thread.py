@@ -104,7 +104,7 @@ def spoken_before(run: RunContext) -> str:
 
 def spoken_since(run: RunContext, component: str) -> str:
     """Return what the user has added since this adviser was last told; it notes how much it has `heard`."""
-    added = [text for r in run.records if isinstance(r.event, Injected) for text in r.event.texts]
+    added = _added(run)
     heard = last_note(run.state, component, "heard")
     new = added[heard if isinstance(heard, int) else 0 :]
     return "The user has added:\n" + "\n\n".join(cut(text, _MESSAGE_CHARS) for text in new) + "\n\n" if new else ""
@@ -112,7 +112,14 @@ def spoken_since(run: RunContext, component: str) -> str:
 
 def heard(run: RunContext) -> int | None:
     """How much the user has added so far, for a note."""
-    return sum(len(r.event.texts) for r in run.records if isinstance(r.event, Injected)) or None
+    return len(_added(run)) or None
+
+
+def _added(run: RunContext) -> list[str]:
+    """What the user has said during the run; a long log is not read for somebody who said nothing."""
+    if not run.state.spending.counters.interrupts:
+        return []
+    return [text for r in run.records if isinstance(r.event, Injected) for text in r.event.texts]
 
 
 def _messages(request: ThinkStarted) -> list[Message]:
