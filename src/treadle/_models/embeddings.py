@@ -6,9 +6,10 @@ import math
 from array import array
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from importlib import import_module
 from inspect import isawaitable
 from operator import mul
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from treadle._types.errors import ToolError
 
@@ -19,6 +20,8 @@ MINILM = "minilm"
 _FUSION = 60
 """The usual constant of reciprocal rank fusion."""
 _MAX_CACHED = 5_000
+_WORTH_A_MATRIX = 500
+"""From so many vectors on, the import of numpy is earned back."""
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -48,14 +51,53 @@ def packed(vector: Sequence[float]) -> bytes:
     return array("f", (value / length for value in vector)).tobytes()
 
 
+class VectorTable(Generic[Key]):
+    """Packed vectors by their keys, to be compared with one: as a matrix where numpy is installed and it is worth it.
+
+    A vector of another length is of another model: it is not compared.
+    """
+
+    def __init__(self, vectors: Iterable[tuple[Key, bytes]]) -> None:
+        self._by_length: dict[int, tuple[list[Key], list[bytes]]] = {}
+        for key, vector in vectors:
+            if vector:
+                keys, rows = self._by_length.setdefault(len(vector), ([], []))
+                keys.append(key)
+                rows.append(vector)
+        self._matrices: dict[int, Any] = {}
+
+    def nearest(self, wanted: bytes, most: int | None = None) -> list[tuple[Key, float]]:
+        """The keys with their similarity to `wanted` (1.0: the same direction), best first, at most `most`."""
+        keys, rows = self._by_length.get(len(wanted), ([], []))
+        numpy = _numpy() if len(keys) >= _WORTH_A_MATRIX else None
+        if numpy is None:
+            target = _floats(wanted)
+            scores: list[float] = [sum(map(mul, target, _floats(row))) for row in rows]
+            order: list[int] = sorted(range(len(keys)), key=lambda index: -scores[index])[:most]
+        else:
+            matrix = self._matrices.get(len(wanted))
+            if matrix is None:
+                matrix = numpy.frombuffer(b"".join(rows), dtype="f4").reshape(len(rows), -1)
+                self._matrices[len(wanted)] = matrix
+                self._by_length[len(wanted)] = keys, []  # the matrix has them
+            found = matrix @ numpy.frombuffer(wanted, dtype="f4")
+            best = range(len(keys)) if most is None or most >= len(keys) else numpy.argpartition(-found, most)[:most]
+            order = sorted(map(int, best), key=lambda index: (-found[index], index))
+            scores = found
+        return [(keys[index], float(scores[index])) for index in order]
+
+
 def nearest(wanted: bytes, others: Iterable[tuple[Key, bytes]]) -> list[tuple[Key, float]]:
-    """The keys of packed vectors with their similarity to `wanted` (1.0: the same direction), best first. A vector of
-    another length is of another model, and is left out."""
-    target = _floats(wanted)
-    scored = [
-        (key, sum(map(mul, target, _floats(other)))) for key, other in others if other and len(other) == len(wanted)
-    ]
-    return sorted(scored, key=lambda pair: -pair[1])
+    """The keys of packed vectors with their similarity to `wanted`, best first."""
+    return VectorTable(others).nearest(wanted)
+
+
+def _numpy() -> Any:
+    """Not a dependency: whoever computes vectors on this machine has it."""
+    try:
+        return import_module("numpy")
+    except ImportError:
+        return None
 
 
 def fused(rankings: Iterable[Sequence[tuple[Key, float]]]) -> list[tuple[Key, float]]:

@@ -70,6 +70,25 @@ def test_ids_are_stable_and_never_used_again(base: KnowledgeBase):
     assert [document.name for document in base.documents()] == ["fable"]
 
 
+def test_many_texts_at_once_and_what_was_added_since_the_last_search(base: KnowledgeBase):
+    names = [f"note {number}" for number in range(600)]
+    assert [document.name for document in base.add({name: f"The text of {name}." for name in names})] == names
+    other = KnowledgeBase(base.path)
+
+    def axis(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if "zebra" in text else [0.1, 1.0] for text in texts]
+
+    asyncio.run(base.embed(axis, batch=600))
+    assert "zebra" not in base.search("nothing", vector=[1.0, 0.0])[0].text
+    other.add({"late": "A zebra."})
+    asyncio.run(other.embed(axis))
+    best = base.search("nothing", vector=[1.0, 0.0])[0]
+    assert best.document == "late"
+    assert best.score > base.search("nothing", vector=[1.0, 0.0])[1].score
+    with pytest.raises(ToolError, match="leave `name` out"):
+        base.add({"a": "b"}, name="c")
+
+
 def test_remove(base: KnowledgeBase):
     base.add(FABLE, name="fable")
     assert base.remove("fable")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
 
-from treadle._models.embeddings import Embedder, embedded, fused, nearest, packed
+from treadle._models.embeddings import Embedder, VectorTable, embedded, fused, packed
 from treadle._safety.bounds import Amount, Count, bounded
 from treadle._tools.builtin.knowledge.documents import SUFFIXES, Text, load, split
 from treadle._types.errors import MissingExtraError, ToolError
@@ -72,12 +72,22 @@ class KnowledgeBase:
         self.path = Path(path)
         self._chunk_chars = chunk_chars
         self._overlap = overlap
+        self._vectors: tuple[tuple[int, ...], VectorTable[int]] | None = None
+        """What the file held when the vectors were read."""
 
-    def add(self, source: Path | str, *, name: str = "") -> list[Document]:
-        """Add a `Path` (a file, or a folder with all its text, Markdown, HTML, PDF and office files) or a text.
+    def add(self, source: Path | str | Mapping[str, str], *, name: str = "") -> list[Document]:
+        """Add a `Path` (a file, or a folder with all its text, Markdown, HTML, PDF and office files), a text, or many
+        texts by their names at once, which is much faster than one after the other.
 
         A document that is stored under the same name already is replaced if its text has changed.
         """
+        if isinstance(source, Mapping):
+            if name:
+                raise ToolError("texts that are given by their names have no other: leave `name` out")
+            texts = [(each, Text(each, text)) for each, text in source.items()]
+            return [
+                document for at in range(0, len(texts), _BATCH) for document in self._store(texts[at : at + _BATCH])
+            ]
         if isinstance(source, str):
             digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
             title = name or source.strip().partition("\n")[0].lstrip("# ")[:100]
@@ -200,7 +210,12 @@ class KnowledgeBase:
         return db.execute(ranked, (match, k)).fetchall()
 
     def _by_vector(self, db: sqlite3.Connection, vector: Sequence[float]) -> list[tuple[int, float]]:
-        return nearest(packed(vector), db.execute("SELECT chunk, vector FROM vectors"))[:_CANDIDATES]
+        db.execute("SELECT 1 FROM vectors LIMIT 1").fetchone()  # from here on nobody else can change the file
+        state = self.path.stat()
+        seen = (state.st_mtime_ns, state.st_size, state.st_ino)
+        if self._vectors is None or self._vectors[0] != seen:
+            self._vectors = seen, VectorTable(db.execute("SELECT chunk, vector FROM vectors"))
+        return self._vectors[1].nearest(packed(vector), _CANDIDATES)
 
     def _chunks(self, db: sqlite3.Connection, ranked: Sequence[tuple[int, float]]) -> list[Chunk]:
         chunks: list[Chunk] = []
