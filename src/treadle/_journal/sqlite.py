@@ -65,6 +65,7 @@ class SqliteJournal:
         self._readers: list[sqlite3.Connection] = []
         """The connection for reading, once it is open."""
         self._reading = threading.Lock()
+        self._made = False
         # Nothing of this may hold on to the journal: the writer's thread would keep that alive.
         path, epochs = self.path, self._epochs
         self._writer = Writer(
@@ -207,8 +208,9 @@ class SqliteJournal:
         return await self._writer.run(job, transaction=transaction, quick=quick)
 
     async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        if not self._read_only:
+        if not self._read_only and not self._made:
             await self._write(lambda con: None, transaction=False)  # the file and its tables exist from here on
+            self._made = True
         return await asyncio.to_thread(self._read_on_thread, job)
 
     def _read_on_thread(self, job: Callable[[sqlite3.Connection], T]) -> T:

@@ -22,6 +22,8 @@ ANSWERING = ("synthesis", "complete", "own_words", "final", "salvage")
 """Components whose streamed text is the answer."""
 Handlers = tuple[Callable[["RunState", Any, ev.Record], None] | None, list[Callable[[Any, ev.Record], None]]]
 """For one type of event: the state's own handler, and those of its parts."""
+_CONCERNED: dict[type[ev.Event], tuple[str, tuple[str, ...]]] = {}
+"""For each type of event that was met: the name of its handlers, and the parts that have one."""
 
 
 class RunState:
@@ -115,9 +117,12 @@ class RunState:
     def _find_handlers(self, kind: type[ev.Event]) -> Handlers:
         """Look up the handlers for a type of event, once. Its own is kept as a function: a bound method would make the
         state refer to itself, and it would be freed late."""
-        name = f"on_{kind.__struct_config__.tag}"
-        parts = [getattr(self, part) for part in _PARTS]
-        handlers = getattr(RunState, name, None), [getattr(part, name) for part in parts if hasattr(part, name)]
+        if (concerned := _CONCERNED.get(kind)) is None:
+            name = f"on_{kind.__struct_config__.tag}"
+            having = tuple(part for part in _PARTS if hasattr(getattr(self, part), name))
+            concerned = _CONCERNED[kind] = name, having
+        name, having = concerned
+        handlers = getattr(RunState, name, None), [getattr(getattr(self, part), name) for part in having]
         self._handlers[kind] = handlers
         return handlers
 
