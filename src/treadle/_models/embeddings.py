@@ -80,10 +80,10 @@ class VectorTable(Generic[Key]):
                 matrix = numpy.frombuffer(b"".join(rows), dtype="f4").reshape(len(rows), -1)
                 self._matrices[len(wanted)] = matrix
                 self._by_length[len(wanted)] = keys, []  # the matrix has them
-            found = matrix @ numpy.frombuffer(wanted, dtype="f4")
-            best = range(len(keys)) if most is None or most >= len(keys) else numpy.argpartition(-found, most)[:most]
-            order = sorted(map(int, best), key=lambda index: (-found[index], index))
-            scores = found
+            products = matrix @ numpy.frombuffer(wanted, dtype="f4")
+            best = range(len(keys)) if most is None or most >= len(keys) else numpy.argpartition(-products, most)[:most]
+            order = sorted(map(int, best), key=lambda index: (-products[index], index))
+            scores = products
         return [(keys[index], float(scores[index])) for index in order]
 
 

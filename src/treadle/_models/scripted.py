@@ -146,10 +146,10 @@ def _input_tokens(request: Request) -> int:
     """Four characters a token, and at least ten tokens a message: what fills a window fills it here, too. What was
     counted of a conversation is kept with it."""
     slots: dict[str, Any] = request.cache.slots if request.cache is not None else {}
-    known, chars = slots.get("scripted", (0, 0))
-    if known > len(request.messages):
-        known, chars = 0, 0
-    for message in request.messages[known:]:
+    counted, chars = slots.get("scripted", (0, 0))
+    if counted > len(request.messages):
+        counted, chars = 0, 0
+    for message in request.messages[counted:]:
         if isinstance(message, AssistantMessage):
             chars += len(message.text) + sum(len(str(call.args)) for call in message.calls)
         else:
