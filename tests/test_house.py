@@ -28,6 +28,7 @@ LAYERS = [
     ["_tools"],
     ["_engine"],
     ["_plugins"],
+    ["_workspace"],
     ["_agent"],
     ["_flows"],
     ["_local"],
