@@ -112,6 +112,7 @@ MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_agent", "
 """Here each module has a test file of its own; elsewhere each folder of the source has its folder of tests."""
 WITHOUT_LOGIC: dict[str, str] = {
     "_engine/core/blueprint.py": "two frozen values without a method",
+    "_types/workspace_events.py": "values without a method; tests/workspace/test_workspace.py folds them",
     "_local/calibration_command.py": "options and output of a command; tests/cli/commands/test_doctor.py runs it",
     "_local/dialects/prompts.py": "texts; tests/dialects/test_prompts_of_no_task.py reads them",
     "_local/weights/recommended.py": "a table; tests/local/weights/test_hub.py checks it",
@@ -219,8 +220,9 @@ PUBLIC = set(
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
     RunLimits RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
     StructuredResult TemporalSubmitter Tool ToolContext ToolDone ToolError ToolParam ToolResponse ToolReturn
-    ToolSettings ToolSpec ToolStarted Toolkit TransientModelError TreadleError UnknownModelError Usage Variant
-    VertexModel blame builtin compare create_app evaluation_report external_tool fork load_agent load_tasks make_server
+    ToolSettings ToolSpec ToolStarted Toolkit TransientModelError TreadleError TreeError UnknownModelError Usage
+    Variant VertexModel Workspace blame builtin compare create_app evaluation_report external_tool fork load_agent
+    load_tasks make_server
     open_journal plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp
     structured_llm_call Skill load_skills
     Verdict prove_answer verify_proof

@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from treadle._types.errors import ToolError as ToolError
     from treadle._types.errors import TransientModelError as TransientModelError
     from treadle._types.errors import TreadleError as TreadleError
+    from treadle._types.errors import TreeError as TreeError
     from treadle._types.errors import UnknownModelError as UnknownModelError
     from treadle._types.errors import WrongValueError as WrongValueError
     from treadle._types.events import AnswerDelta as AnswerDelta
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
     from treadle._types.request import Reply as Reply
     from treadle._types.state_values import Step as Step
     from treadle._types.usage import Usage as Usage
+    from treadle._workspace.workspace import Workspace as Workspace
 
 _LAZY_IMPORTS = {
     "Agent": "_agent.agent",
@@ -228,6 +230,7 @@ _LAZY_IMPORTS = {
     "Toolkit": "_tools.toolkit",
     "TransientModelError": "_types.errors",
     "TreadleError": "_types.errors",
+    "TreeError": "_types.errors",
     "UnknownModelError": "_types.errors",
     "WrongValueError": "_types.errors",
     "NotAModelError": "_types.errors",
@@ -236,6 +239,7 @@ _LAZY_IMPORTS = {
     "Usage": "_types.usage",
     "Variant": "_inspect.evals.runner",
     "VertexModel": "_models.vertex.model",
+    "Workspace": "_workspace.workspace",
     "blame": "_inspect.replay",
     "compare": "_inspect.compare",
     "Causes": "_inspect.why.findings",

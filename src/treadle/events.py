@@ -69,6 +69,9 @@ from treadle._types.events import (
     ToolsChanged,
     ToolSelectionStarted,
     ToolStarted,
+    TreeChanges,
+    TreeSaved,
+    WorkspaceOpened,
     decode_event,
     encode_event,
 )
@@ -133,6 +136,9 @@ __all__ = [
     "ToolSelectionStarted",
     "ToolStarted",
     "ToolsChanged",
+    "TreeChanges",
+    "TreeSaved",
+    "WorkspaceOpened",
     "decode_event",
     "encode_event",
 ]

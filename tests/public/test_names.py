@@ -37,7 +37,7 @@ TESTING = set(
 )
 OLD_NAMES = {"McpConnection": "McpServer"}
 NOT_EVENTS = set(
-    "Act Artifact Event LedgerEntry PlanStep PlannedStep Record Sent StopReason TRANSIENT decode_event "
+    "Act Artifact Event LedgerEntry PlanStep PlannedStep Record Sent StopReason TRANSIENT TreeChanges decode_event "
     "encode_event".split()
 )
 

@@ -27,6 +27,20 @@ from treadle._view.notices import ALONE
         (ev.PhaseChanged("going on without tools: gone"), "note", "some tools are missing: gone"),
         (ev.PhaseChanged("executing"), "quiet", ""),
         (ev.AnswerOnly("the limit"), "quiet", ""),
+        (ev.WorkspaceOpened("copy", "/w"), "note", "works in a copy: /w"),
+        (ev.TreeSaved("1", "start"), "quiet", "files stored"),
+        (
+            ev.TreeSaved("1", "start", skipped=(".venv/ (environment)",)),
+            "note",
+            "files stored: not stored: .venv/ (environment)",
+        ),
+        (
+            ev.TreeSaved("1", "after", "c", ev.TreeChanges(1, 1, 1, ("A a", "M b"))),
+            "note",
+            "files changed: A a, M b; and 1 more",
+        ),
+        (ev.TreeSaved("1", "interrupted", "c"), "warning", "changed by a call that was interrupted"),
+        (ev.TreeSaved("", "after", problem="full"), "warning", "files could not be stored: full"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, ev.Event.__args__) else None,
 )

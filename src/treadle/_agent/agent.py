@@ -22,6 +22,7 @@ from treadle._engine.core.experiment import refuse_experiment
 from treadle._engine.core.redaction import event_redactor
 from treadle._engine.core.tool_offer import refuse_names_given_twice
 from treadle._engine.loop.driver import Flow, Loop
+from treadle._engine.plugin import Plugin
 from treadle._engine.prompt_names import check_prompt_names
 from treadle._engine.result import OutputT_co, RunResult
 from treadle._engine.run import Run, new_run
@@ -68,6 +69,7 @@ class AgentDetails(Struct, frozen=True, kw_only=True):
     `_engine.options`."""
 
     instructions: Instructions = ""
+    workspace: str | PathLike[str] | Plugin | None = None
     skills: Iterable[str | PathLike[str] | Skill] = ()
     deps_type: type[Any] | None = None
     deps: Any = NO_DEPS
@@ -154,6 +156,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         details, flat = _split_details(cast("dict[str, Any]", options))
         groups = (limits, model_settings, tool_settings, context, answering)
         plugins = [*checks.plugins_of(plugins), *checks.skills_of(details.skills)]
+        if details.workspace is not None:
+            plugins.insert(0, checks.workspace_of(details.workspace))
         self.toolkit = toolkit_of(tools)
         fallbacks = checks.listed("fallbacks", details.fallbacks)
         self.models: tuple[Model, ...] = (resolve_model(model), *map(resolve_model, fallbacks))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treadle._dialects.registry import get_dialect
 from treadle._engine.core.hooks import HOOKS
+from treadle._engine.plugin import Plugin
 from treadle._journal.base import Journal
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Tool
@@ -55,6 +56,15 @@ def skills_of(given: Iterable[str | PathLike[str] | Skill]) -> list[Any]:
     from treadle._plugins.skills import Skills  # most agents have none
 
     return [Skills(folders)]
+
+
+def workspace_of(given: str | PathLike[str] | Plugin) -> Plugin:
+    """The plug-in for the folder that an agent's runs work in."""
+    from treadle._workspace.workspace import Workspace  # most agents have none
+
+    if isinstance(given, Plugin) and not isinstance(given, Workspace):
+        raise ConfigError(f"workspace takes a folder or a Workspace, not {type(given).__name__}")
+    return given if isinstance(given, Workspace) else Workspace(given)
 
 
 @cache

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
 from treadle._engine.context import DepsT, RunContext
+from treadle._engine.plugin import Plugin
 from treadle._engine.settings import (
     AnswerSettings,
     Budget,
@@ -110,6 +111,8 @@ class MoreAgentOptions(TypedDict, Generic[DepsT], total=False):
 
     instructions: str | Callable[[RunContext[DepsT]], str | Awaitable[str]]
     """More of the system prompt, after the system messages of the history."""
+    workspace: str | PathLike[str] | Plugin | None
+    """The folder its runs work in, or a `Workspace` that says how; a path means that each run has a copy of it."""
     skills: Iterable[str | PathLike[str] | Skill]
     """Folders with a `SKILL.md` each, or folders of such folders."""
     deps_type: type[DepsT] | None

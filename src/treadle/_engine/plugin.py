@@ -41,6 +41,8 @@ class Plugin:
     """Its start adds tools to the run: an agent applies it before those that choose among them."""
     harmless = False
     """Its hooks have no effects outside the run: it takes part in experiments on recorded runs (`find_causes`)."""
+    acts_alone = False
+    """It looks at what each call that acts has changed: such calls do not run side by side."""
     takes_files = False
     """Whether the files of a question are read by code in a folder, and not by the model."""
     takes_back = False

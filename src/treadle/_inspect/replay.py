@@ -14,7 +14,7 @@ from treadle._engine.requests.render import Renderer, digest_of
 from treadle._engine.settings import Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import ConfigError
-from treadle._types.events import Event, Forked, Record, RunFinished, ThinkDone, ThinkStarted
+from treadle._types.events import Event, Forked, Record, RunFinished, ThinkDone, ThinkStarted, TreeSaved
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.request import Request
@@ -180,6 +180,10 @@ async def fork_at_record(
     copied = [(r.seq, r.time, r.event) for r in kept]
     copied += [(last + 1 + index, now, event) for index, event in enumerate(added)]
     await journal.append([Record(fork_id, *place, parent, 0, depth) for place in copied])
+    if any(isinstance(record.event, TreeSaved) for record in kept):
+        from treadle._workspace.places import share  # few runs have files
+
+        share(journal, records[0].run, fork_id)
     return fork_id
 
 

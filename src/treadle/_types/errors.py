@@ -23,6 +23,7 @@ TreadleError
 |- LimitError
 |  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
 |  `- BudgetExhaustedError    a budget is used up
+|- TreeError                  the files of a workspace cannot be stored, found or restored
 `- JournalError               the log cannot be written or read
    |- RunNotFoundError
    |- RunBusyError            another process drives this run
@@ -165,6 +166,10 @@ class MaxIterationsError(LimitError):
 
 class BudgetExhaustedError(LimitError):
     """A budget is used up and `on_budget` is "raise"."""
+
+
+class TreeError(TreadleError):
+    """The files of a workspace cannot be stored, found or restored."""
 
 
 class JournalError(TreadleError):

@@ -45,6 +45,9 @@ from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
+from treadle._types.workspace_events import TreeChanges as TreeChanges
+from treadle._types.workspace_events import TreeSaved as TreeSaved
+from treadle._types.workspace_events import WorkspaceOpened as WorkspaceOpened
 
 SCHEMA = 3
 
@@ -374,7 +377,8 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     AnswerPartial,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, ToolAnswered, Exchanged, HistoryReplaced,
-    RunFinished, TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,
+    WorkspaceOpened, TreeSaved, RunFinished,
+    TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset,
 ]  # fmt: skip
 """Anything that happens in a run."""
 TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputPartial, Reset)

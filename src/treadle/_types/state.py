@@ -44,6 +44,9 @@ class RunState:
         self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
         self.plan: tuple[ev.PlanStep, ...] = ()
+        self.workspace: ev.WorkspaceOpened | None = None
+        self.tree: ev.TreeSaved | None = None
+        """The files of its workspace as they were stored last."""
         self.notes: dict[str, list[dict[str, Any]]] = {}
         self.read_ids: set[str] = set()
         self._named: tuple[ToolSchema, ...] = ()
@@ -150,6 +153,12 @@ class RunState:
 
     def on_plan_changed(self, event: ev.PlanChanged, record: ev.Record) -> None:
         self.plan = event.steps
+
+    def on_workspace_opened(self, event: ev.WorkspaceOpened, record: ev.Record) -> None:
+        self.workspace = event
+
+    def on_tree_saved(self, event: ev.TreeSaved, record: ev.Record) -> None:
+        self.tree = event
 
     def on_noted(self, event: ev.Noted, record: ev.Record) -> None:
         self.notes.setdefault(event.component, []).append(event.data)

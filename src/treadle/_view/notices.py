@@ -116,6 +116,30 @@ def _resumed(event: ev.Resumed, id: str) -> Notice:
     return Notice(id, "resumed", "divider", title, fields={"reason": event.reason})
 
 
+_MOMENTS = {
+    "start": "files stored",
+    "after": "files changed",
+    "between": "files changed by something else",
+    "interrupted": "changed by a call that was interrupted",
+    "restored": "files restored",
+}
+
+
+def _opened(event: ev.WorkspaceOpened, id: str) -> Notice:
+    return Notice(id, "workspace_opened", "note", f"works in a {event.backend}", event.folder, _fields(event))
+
+
+def _tree(event: ev.TreeSaved, id: str) -> Notice:
+    quiet = event.moment == "start" and not event.skipped
+    level = "warning" if event.problem or event.moment == "interrupted" else "quiet" if quiet else "note"
+    changes = event.changes
+    more = changes.added + changes.changed + changes.removed - len(changes.paths)
+    skipped = f"not stored: {', '.join(event.skipped)}" if event.skipped and event.moment == "start" else ""
+    lines = (event.problem, ", ".join(changes.paths), f"and {more} more" if more > 0 else "", skipped)
+    title = "files could not be stored" if event.problem else _MOMENTS[event.moment]
+    return Notice(id, "tree_saved", level, title, "; ".join(filter(None, lines)), _fields(event))
+
+
 ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.ThinkFailed: _retry,
     ev.Injected: _interrupt,
@@ -133,6 +157,8 @@ ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.Observed: _observed,
     ev.Reflected: _reflected,
     ev.Resumed: _resumed,
+    ev.WorkspaceOpened: _opened,
+    ev.TreeSaved: _tree,
     ev.AnswerOnly: _quiet,
     ev.MessageRetracted: _quiet,
     ev.ReplyCapped: _quiet,

@@ -21,6 +21,12 @@ class Machine(Protocol):
         """Return whether the folder is the person's own, so that every change in it needs their yes."""
         ...
 
+    @property
+    def reaches_out(self) -> bool:
+        """Return whether a program in it can reach anything but the folder: the network, or other files of the
+        person. Then a command may send, and the gate treats it as one that does."""
+        ...
+
     def command(
         self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
     ) -> list[str]:

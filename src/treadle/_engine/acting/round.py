@@ -87,7 +87,8 @@ def _batches(run: Execution, judged: list[Judged]) -> list[list[Judged]]:
     joinable = False
     for item in judged:
         verdict = item[1]
-        alone = isinstance(verdict, Admitted) and verdict.tool is not None and not verdict.tool.concurrent
+        tool = verdict.tool if isinstance(verdict, Admitted) else None
+        alone = tool is not None and (not tool.concurrent or (run.hooks.acts_alone and tool.effect != "pure"))
         if joinable and not alone:
             batches[-1].append(item)
         else:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from treadle._safety.logs import get_logger, log_handled
-from treadle._types.errors import GuardrailError, JournalError, LimitError
+from treadle._types.errors import GuardrailError, JournalError, LimitError, TreeError
 from treadle._types.messages import ToolCall
 
 logger = get_logger()
@@ -45,14 +45,17 @@ def raise_together(pauses: Sequence[Pause]) -> None:
         raise Pause(str(pauses[0]), [call for pause in pauses for call in pause.calls], why)
 
 
-PASSED_ON = (Pause, LimitError, JournalError, GuardrailError)
+PASSED_ON = (Pause, LimitError, JournalError, GuardrailError, TreeError)
 """What a plug-in may raise on purpose."""
 
 
 class Hooks:
     """The overridden hooks of a list of plug-ins: a hook nobody uses costs one attribute look-up."""
 
-    __slots__ = (*HOOKS, "has_policy")
+    __slots__ = (*HOOKS, "acts_alone", "has_policy")
+
+    acts_alone: bool
+    """Whether a plug-in wants to see what each call that acts has done: such calls run one at a time."""
 
     has_policy: bool
     """Whether a plug-in decides about calls. One that is `advisory` only helps a model along."""
@@ -74,8 +77,9 @@ class Hooks:
     def __init__(self, plugins: Sequence[Any]) -> None:
         for hook in HOOKS:
             setattr(self, hook, [])
-        self.has_policy = False
+        self.has_policy = self.acts_alone = False
         for plugin in plugins:
+            self.acts_alone = self.acts_alone or getattr(plugin, "acts_alone", False)
             overridden = _overridden(plugin.__class__)
             for hook in overridden:
                 getattr(self, hook).append(getattr(plugin, hook))

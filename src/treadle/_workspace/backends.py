@@ -1,0 +1,265 @@
+"""The backends: which folder a run works in, and how programs are started in it.
+
+`host`: the person's folder as it is. `copy`: an own copy. `worktree`: an own checkout of the folder's git repository.
+`sandbox`: an own copy in which programs see nothing else of the person's, and have no network. `Container` starts
+programs in a container that has the own copy mounted; anything else with `open` can be a backend, too.
+
+Where bubblewrap can be used, every command has a process namespace of its own, which ends with this process: a kill
+leaves no command behind that goes on writing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from treadle._python_process import SAFE_FOLDER
+from treadle._safety.secrets import environment_secrets
+from treadle._types.errors import ConfigError, ToolError
+from treadle._workspace import processes
+from treadle._workspace.machine import Machine
+
+_HERE = 'cd -- "$0" || exit 125; exec "$@"'
+_KEPT_BY_SANDBOX = ("PATH", "LANG", "LC_ALL", "TERM", "TZ")
+_HIDDEN = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/media", "/srv")
+"""What a sandbox shows empty."""
+_TIMEOUT = 600
+
+
+class Place(Struct, frozen=True):
+    """The folders of a run that a backend opens."""
+
+    source: Path
+    """The person's folder."""
+    own: Path
+    """The folder that belongs to the run."""
+    mark: str
+    """Marks the processes of the run."""
+    private: Path
+    """The folder of the store: it is not shown to programs that are isolated."""
+
+
+class OpenMachine(Machine, Protocol):
+    """A machine whose tree can be stored."""
+
+    def held(self) -> AbstractAsyncContextManager[set[int]]:
+        """Hold its processes still while the block lasts; gives the files that they write to without a trace."""
+        ...
+
+
+class Backend(Protocol):
+    """Makes the machines of runs."""
+
+    name: str
+    own: bool
+    """Whether its runs have folders of their own, in which trees are restored."""
+
+    def prepare(self, place: Place) -> None:
+        """Fill the own folder of a run that begins, where it is not filled from the stored tree of the source."""
+        ...
+
+    def open(self, place: Place) -> OpenMachine:
+        """The machine of a run that begins or is resumed. Blocks."""
+        ...
+
+
+class LocalMachine:
+    """A folder of this computer."""
+
+    asks_for_writes = False
+    reaches_out = True
+
+    def __init__(self, root: Path, mark: str) -> None:
+        self.root = root
+        self._mark = mark
+        self._used = False
+
+    def command(
+        self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
+    ) -> list[str]:
+        self._used = True
+        if not can_isolate():
+            if read_only:
+                raise ToolError("the folder cannot be made read-only on this machine: bubblewrap cannot be used here")
+            return [*self._environment(env), "/bin/sh", "-c", _HERE, str(self.root), *argv]
+        shown = self._reading() if read_only else self._working()
+        return [*self._environment(env), "bwrap", *_ENDS_WITH_US, *shown, "--chdir", str(self.root), "--", *argv]
+
+    def _environment(self, env: Mapping[str, str] | None) -> list[str]:
+        variables = plain_environment(os.environ) if env is None else dict(env)
+        return [
+            "env",
+            "-i",
+            *(f"{name}={value}" for name, value in variables.items()),
+            f"{processes.MARK}={self._mark}",
+        ]
+
+    def _working(self) -> list[str]:
+        return ["--dev-bind", "/", "/", "--proc", "/proc"]
+
+    def _reading(self) -> list[str]:
+        return isolation(self.root, (), writable=False, network=False)
+
+    async def settle(self) -> None:
+        await processes.kill(self._mark)
+
+    def held(self) -> AbstractAsyncContextManager[set[int]]:
+        return processes.held(self._mark if self._used else "")
+
+
+class HostMachine(LocalMachine):
+    asks_for_writes = True
+
+
+class SandboxMachine(LocalMachine):
+    """Its programs see the system read-only, this folder, and nothing else of the person's."""
+
+    def __init__(self, root: Path, mark: str, private: Path, *, network: bool) -> None:
+        super().__init__(root, mark)
+        self._private, self._network = private, network
+
+    @property
+    def reaches_out(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._network
+
+    def _environment(self, env: Mapping[str, str] | None) -> list[str]:
+        shown = {name: os.environ[name] for name in _KEPT_BY_SANDBOX if name in os.environ}
+        return super()._environment({**shown, "HOME": "/tmp", **(env or {})})
+
+    def _working(self) -> list[str]:
+        return isolation(self.root, (self._private,), writable=True, network=self._network)
+
+    def _reading(self) -> list[str]:
+        return isolation(self.root, (self._private,), writable=False, network=False)
+
+
+_ENDS_WITH_US = ("--die-with-parent", "--unshare-pid")
+
+
+def isolation(root: Path, hidden: Sequence[Path], *, writable: bool, network: bool) -> list[str]:
+    """The options of bubblewrap that show the system read-only and of all else only `root`."""
+    options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-ipc", "--unshare-uts"]
+    options += [] if network else ["--unshare-net"]
+    for path in (*_HIDDEN, str(Path.home()), *map(str, hidden)):
+        if os.path.isdir(path):
+            options += ["--tmpfs", path]
+    for path in dict.fromkeys((sys.prefix, sys.base_prefix)):
+        if path.startswith((*(f"{one}/" for one in _HIDDEN), f"{Path.home()}/")):
+            options += ["--ro-bind", path, path]
+    return [*options, "--bind" if writable else "--ro-bind", str(root), str(root)]
+
+
+@cache
+def can_isolate() -> bool:
+    """Return whether bubblewrap can be used on this machine; tried once."""
+    if not sys.platform.startswith("linux") or shutil.which("bwrap") is None:
+        return False
+    command = ["bwrap", *_ENDS_WITH_US, "--ro-bind", "/", "/", "--unshare-net", "--proc", "/proc", "true"]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60, cwd=SAFE_FOLDER).returncode == 0
+
+
+def plain_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without its secrets: a command needs none of the keys of models."""
+    secret = set(environment_secrets(environment).values())
+    return {name: value for name, value in environment.items() if name not in secret}
+
+
+class Host:
+    name, own = "host", False
+
+    def prepare(self, place: Place) -> None: ...
+
+    def open(self, place: Place) -> OpenMachine:
+        return HostMachine(place.source, place.mark)
+
+
+class Copy:
+    name, own = "copy", True
+
+    def prepare(self, place: Place) -> None: ...
+
+    def open(self, place: Place) -> OpenMachine:
+        return LocalMachine(place.own, place.mark)
+
+
+class Worktree(Copy):
+    """A checkout of its own. It is a clone that shares the objects of the person's repository: the branch and the index
+    of a linked worktree lie outside of its folder, and could not be restored with it."""
+
+    name = "worktree"
+
+    def prepare(self, place: Place) -> None:
+        command = ["git", "clone", "--quiet", "--shared", "--", str(place.source), str(place.own)]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT, cwd=SAFE_FOLDER)
+        except OSError as error:
+            raise ConfigError(f"backend='worktree' needs git, which cannot be started: {error}") from None
+        if done.returncode:
+            reason = done.stderr.decode("utf-8", "replace").strip()[-300:]
+            raise ConfigError(f"backend='worktree' needs a git repository, and {place.source} gave: {reason}")
+
+
+class Sandbox(Copy):
+    name = "sandbox"
+
+    def __init__(self, *, network: bool = False) -> None:
+        self.network = network
+
+    def open(self, place: Place) -> OpenMachine:
+        if not can_isolate():
+            raise ConfigError("backend='sandbox' needs bubblewrap (Linux), which cannot be used on this machine")
+        return SandboxMachine(place.own, place.mark, place.private, network=self.network)
+
+
+class Container(Copy):
+    """Programs run in a container of `image` that has the own copy mounted at the same path."""
+
+    name = "container"
+
+    def __init__(self, image: str, *, network: bool = False, program: Sequence[str] = ("docker", "run")) -> None:
+        self.image, self.network, self.program = image, network, tuple(program)
+
+    def open(self, place: Place) -> OpenMachine:
+        return _ContainerMachine(place.own, place.mark, self)
+
+
+class _ContainerMachine(LocalMachine):
+    def __init__(self, root: Path, mark: str, container: Container) -> None:
+        super().__init__(root, mark)
+        self._container = container
+
+    @property
+    def reaches_out(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._container.network
+
+    def command(
+        self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
+    ) -> list[str]:
+        if pass_fds:
+            raise ToolError("a program in a container gets no descriptors")
+        self._used = True
+        mount = f"type=bind,source={self.root},target={self.root}{',readonly' if read_only else ''}"
+        options = ["--rm", "-i", "--mount", mount, "-w", str(self.root), "--label", f"{processes.MARK}={self._mark}"]
+        options += [] if self._container.network else ["--network", "none"]
+        for name, value in (env or {}).items():
+            options += ["-e", f"{name}={value}"]
+        return [
+            "env",
+            f"{processes.MARK}={self._mark}",
+            *self._container.program,
+            *options,
+            self._container.image,
+            *argv,
+        ]
+
+
+NAMED = {"host": Host, "copy": Copy, "worktree": Worktree, "sandbox": Sandbox}
