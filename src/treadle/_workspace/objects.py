@@ -90,6 +90,12 @@ class Objects:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany("INSERT OR IGNORE INTO objects VALUES (?, ?)", objects.items())
 
+    def put_file(self, content: bytes) -> bytes:
+        """Store the content of a file, and return its id."""
+        id = sha256(content).digest()
+        self.put({id: content})
+        return id
+
     def get(self, id: bytes) -> bytes:
         with self._lock, _explained():
             row = self._open().execute("SELECT data FROM objects WHERE id = ?", (id,)).fetchone()
@@ -161,11 +167,13 @@ class Objects:
         with self._lock, _explained():
             return [row[0] for row in self._open().execute("SELECT DISTINCT run FROM saved")]
 
-    def forget(self, runs: Collection[str]) -> int:
+    def forget(self, runs: Collection[str], *, delete: bool = True) -> int:
         """Forget the trees of these runs, and delete every object that no other run needs; returns how many."""
         with self._lock, _explained(), self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("DELETE FROM saved WHERE run = ?", [(run,) for run in runs])
+            if not delete:
+                return 0
             connection.execute("CREATE TEMP TABLE needed (id BLOB PRIMARY KEY)")
             try:
                 trees = [row[0] for row in connection.execute("SELECT DISTINCT tree FROM saved")]

@@ -57,7 +57,7 @@ def test_only_what_is_overridden_is_called():
 def test_every_hook_of_a_plug_in_is_one_the_engine_calls():
     own = {name for name in vars(Plugin) if not name.startswith("_")} - {
         "name", "tools", "brings_tools", "advisory", "loop_only", "prompts", "instructions", "harmless", "mask",
-        "masks", "takes_back", "takes_files",
+        "masks", "takes_back", "takes_files", "acts_alone",
     }  # fmt: skip
     assert own == set(HOOKS)
 

@@ -40,6 +40,7 @@ def register(commands: Any) -> None:
     _register_deciding(actions)
     _register_noting(actions)
     _register_storing(actions)
+    _register_files(actions)
     for action in {id(action): action for action in actions.choices.values()}.values():  # an alias is the same one
         # Allowed after the action too; its default there must not replace a value given before the action.
         action.add_argument("--journal", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -221,6 +222,24 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("--keep", type=amount, default=0, metavar="N", help="but keep the newest N")
     line = "which runs (finished); may be repeated"
     action.add_argument("--status", action="append", choices=_STATUSES, help=line)
+
+
+def _register_files(actions: Any) -> None:
+    line = "show what a run, or some of its steps, changed in its workspace"
+    action = _action(actions, "diff", "files:show_difference", line)
+    action.add_argument("first", nargs="?", type=amount, metavar="STEP", help="only this step, or the first of several")
+    action.add_argument("last", nargs="?", type=amount, metavar="STEP", help="the last of them")
+
+    line = "write the files of a run as they were after a step, or at its end, into a folder"
+    action = _action(actions, "restore", "files:restore_files", line)
+    action.add_argument("step", nargs="?", type=amount, metavar="STEP", help="after this step (default: the last)")
+    action.add_argument("--to", metavar="FOLDER", help="where; what it holds is replaced, after asking")
+    flag(action, "--yes", help="without asking")
+
+    line = "bring what a run changed in its workspace into your folder, after showing it and asking"
+    action = _action(actions, "apply", "files:apply_changes", line)
+    action.add_argument("--to", metavar="FOLDER", help="another folder than the one that the run began with")
+    flag(action, "--yes", help="without asking")
 
 
 def _action(

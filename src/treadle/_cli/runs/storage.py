@@ -159,6 +159,7 @@ async def delete_runs(args: argparse.Namespace, journal: Journal) -> int:
         run_id = await find_run(journal, typed)
         await journal.delete(run_id)
         print(f"deleted {run_id}")
+    await _collect_trees(journal)
     return 0
 
 
@@ -169,4 +170,12 @@ async def collect_garbage(args: argparse.Namespace, journal: Journal) -> int:
         raise ConfigError(f"--older-than: {error}") from None
     deleted = await journal.gc(older_than=older_than, keep=args.keep, statuses=tuple(args.status or ("finished",)))
     print(f"deleted {plural(len(deleted), 'run')}")
+    await _collect_trees(journal)
     return 0
+
+
+async def _collect_trees(journal: Journal) -> None:
+    """Delete the files of workspaces that no run needs any more."""
+    from treadle._workspace.places import collect  # few journals have any
+
+    await collect(journal)

@@ -36,6 +36,7 @@ from treadle._types.events import Record, ReplyConstrained, Resumed
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content
 from treadle._types.state import fold
+from treadle._workspace.places import collect
 
 logger = get_logger("treadle.server")
 
@@ -298,6 +299,7 @@ class Hub:
         if run_id in self.runs:
             raise conflict(f"run {run_id} is in progress: cancel it first", again=None)
         await self.journal.delete(run_id)
+        await collect(self.journal)
         self._facts.pop(run_id, None)
         if (channel := self._channels.pop(run_id, None)) is not None:
             channel.closed = True
