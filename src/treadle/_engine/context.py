@@ -17,7 +17,7 @@ from treadle._models.base import Model
 from treadle._tools.base import Limits, Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.events import Event, Record
-from treadle._types.messages import Message, ToolCall
+from treadle._types.messages import Message, ToolCall, UserMessage
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState
 
@@ -178,6 +178,20 @@ class RunContext(Generic[DepsT_co]):
     async def ask(self, component: str, messages: Sequence[Message], **options: Any) -> Reply:
         """A recorded model call outside the conversation."""
         return await ask(self._execution, component, messages, **options)
+
+    async def ask_after(self, seq: int, component: str, note: str, **options: Any) -> Reply | None:
+        """A recorded model call that goes on from the conversation up to the record `seq`, with one message more: the
+        same prompt, tools and messages as in the requests before, so a provider that keeps prefixes has read all but
+        `note`. None where that would not fit."""
+        run = self._execution
+        encoding = run.current.renderer.encoding(run.state)
+        messages = [*run.current.renderer.up_to(run.state, seq), UserMessage(note, kind="note")]
+        request = Request(messages=messages, tools=encoding.tools, tool_choice=encoding.tool_choice)
+        if self.token_limit is not None and self.estimator.tokens(request) > self.token_limit:
+            return None
+        return await ask(
+            run, component, messages, tools=request.tools, tool_choice=request.tool_choice, **options
+        )  # fmt: skip
 
     async def offer_tools(self, names: Sequence[str], reason: str, *, deferred: Container[str] = ()) -> None:
         """Offer exactly these tools, of the toolkit or of plug-ins, from now on. Those that are `deferred` can be

@@ -245,7 +245,42 @@ def test_the_loops_hint_is_react_iteration_and_the_words_can_be_replaced():
         )
     )
     first = next(request for request in model.requests if request.component == "compaction")
-    assert first.messages[0].text == f"KURZ! {HINTS['react_iteration']}"
+    assert text_of(first.messages[-1].content).startswith(f"KURZ! {HINTS['react_iteration']}\n")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_summary_is_asked_for_as_the_next_message_of_the_same_request(dialect: str):
+    """A provider that keeps prefixes has read all of it before, but for its last message."""
+    model = CountingModel(worker(60, dialect=dialect), abilities={} if dialect == "native" else TEXT_ONLY)
+    go(Agent(model, [look], dialect=dialect, max_iterations=80, context_budget=4_000).run(QUESTION))
+    pairs = [(a, b) for a, b in pairwise(model.requests) if b.component == "compaction"]
+    assert pairs
+    for before, summary in pairs:
+        *prefix, note = summary.messages
+        assert prefix == list(before.messages)[: len(prefix)]
+        assert summary.tools == before.tools
+        assert isinstance(note, UserMessage)
+        assert QUESTION in text_of(note.content)
+
+
+@pytest.mark.parametrize("reply", [{"name": "look", "args": {"number": 1}}, ""], ids=["a call", "nothing"])
+def test_a_model_that_goes_on_instead_is_asked_about_the_record_alone(reply: Any):
+    work = worker(60)
+
+    def answer(request: Request) -> Any:
+        return reply if request.component == "compaction" and request.tools else work(request)
+
+    model = CountingModel(answer)
+    run = None
+
+    async def main() -> Any:
+        nonlocal run
+        run = Agent(model, [look], max_iterations=80, context_budget=4_000).start(QUESTION)
+        return await run
+
+    assert go(main()).answer == "the answer"
+    assert all("SUMMARY of the work" in event.summary for event in compactions(run) if event.reason == "compacted")
+    assert [bool(r.tools) for r in model.requests if r.component == "compaction"][:2] == [True, False]
 
 
 def test_without_a_known_window_nothing_happens():

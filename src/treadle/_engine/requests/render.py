@@ -115,6 +115,13 @@ class Renderer:
         self._extend(state.conversation.window)
         return self.messages
 
+    def up_to(self, state: RunState, seq: int) -> list[Message]:
+        """The first messages of the next request: those that come from the record `seq` or stand before one that
+        does."""
+        messages = self.prepare(state)
+        last = max((index for index, (seqs, _) in enumerate(self.origins) if seq in seqs), default=-1)
+        return messages[: last + 1]
+
     def encoding(self, state: RunState, must_answer: bool = False) -> Encoding:
         """Return what is asked of the provider. Only the constraint of a text dialect can be changed for one reply:
         native tools are part of the prefix that a provider keeps."""

@@ -11,7 +11,7 @@ import msgspec
 from treadle._engine.context import RunContext
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
-from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 
 logger = get_logger()
@@ -36,9 +36,14 @@ HINTS = {
     ),
     "general": "It is a conversation: keep what the user wants, what was answered, and what was agreed.",
 }
+CONTINUED = (
+    "{instructions}\n\nThe record is the whole conversation above, which will be removed. The task:\n{task}\n\n"
+    "Write the summary now, as plain text. Do not call a tool and do not go on with the task."
+)
 _OMITTED = re.compile(r"\[(\d+) earlier messages were left out[^\]]*\]")
 _MIN_LIMIT = 600
 """Tokens. In a window smaller than this a summary costs more than it saves."""
+_NO_SUMMARY = "could not get a summary: the messages are cut or omitted instead"
 
 
 async def condense(run: RunContext, text: str, *, hint: str, tokens: int) -> str:
@@ -52,25 +57,58 @@ async def condense(run: RunContext, text: str, *, hint: str, tokens: int) -> str
 async def summarise(run: RunContext, text: str, *, hint: str, tokens: int) -> str:
     """A summary of the text by the model; empty when there is none."""
     limit = run.token_limit
-    if limit is not None and limit < _MIN_LIMIT:
+    if _in_narrow_window(run):
         return ""
     # The request must fit as well: the instructions and the answer take the other part of the limit.
     source = text if limit is None else cut(text, chars_for(run, text, int(limit * 0.6)))
-    task = cut(run.state.question, 1_000 if limit is None else limit // 4)
-    instructions = (
-        run.prompts.get("context_summary", SUMMARISE)
-        .replace("{hint}", HINTS.get(hint, hint))
-        .replace("{words}", str(tokens * 2 // 3))
-    )
+    user = f"The task:\n{_task(run)}\n\nThe record:\n{source}"
+    messages = [SystemMessage(_instructions(run, hint, tokens)), UserMessage(user)]
     try:
-        # A model that thinks first would spend a small allowance on that alone.
-        max_tokens = None if run.model.profile.reasoning else max(64, tokens)
-        messages = [SystemMessage(instructions), UserMessage(f"The task:\n{task}\n\nThe record:\n{source}")]
-        reply = await run.ask("compaction", messages, max_tokens=max_tokens)
+        reply = await run.ask("compaction", messages, max_tokens=_allowance(run, tokens))
     except (ModelError, BudgetExhaustedError):
-        log_handled(logger, "could not get a summary: the messages are cut or omitted instead")
+        log_handled(logger, _NO_SUMMARY)
         return ""
     return reply.text.strip()
+
+
+async def summarise_until(run: RunContext, seq: int, *, hint: str, tokens: int) -> str | None:
+    """A summary of the conversation up to the record `seq`, asked for as its next message: the provider has read the
+    rest before. None where it has to be asked for alone: it would not fit, or the model goes on with the task."""
+    if run.reply_policy is not None or _in_narrow_window(run):  # a reviewed model is given a text to shorten
+        return None
+    note = CONTINUED.replace("{instructions}", _instructions(run, hint, tokens)).replace("{task}", _task(run))
+    try:
+        reply = await run.ask_after(seq, "compaction", note, max_tokens=_allowance(run, tokens))
+    except ContextOverflowError:
+        return None
+    except (ModelError, BudgetExhaustedError):
+        log_handled(logger, _NO_SUMMARY)
+        return ""
+    if reply is None or reply.calls:
+        return None
+    text = reply.text.strip()
+    if run.dialect.native or not text:
+        return text or None
+    decision = run.dialect.decode(reply, run.state.tools)  # it may write as it did in the loop
+    return None if decision.calls else (decision.answer if text.startswith(("{", "[")) else text)
+
+
+def _in_narrow_window(run: RunContext) -> bool:
+    return run.token_limit is not None and run.token_limit < _MIN_LIMIT
+
+
+def _instructions(run: RunContext, hint: str, tokens: int) -> str:
+    prompt = run.prompts.get("context_summary", SUMMARISE)
+    return prompt.replace("{hint}", HINTS.get(hint, hint)).replace("{words}", str(tokens * 2 // 3))
+
+
+def _task(run: RunContext) -> str:
+    return cut(run.state.question, 1_000 if run.token_limit is None else run.token_limit // 4)
+
+
+def _allowance(run: RunContext, tokens: int) -> int | None:
+    """A model that thinks first would spend a small allowance on that alone."""
+    return None if run.model.profile.reasoning else max(64, tokens)
 
 
 def chars_for(run: RunContext, text: str, tokens: int) -> int:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.requests.estimate import size_of
-from treadle._plugins.guards.compaction import chars_for, is_summary, omission_note, summarise, transcript_of
+from treadle._plugins.guards.compaction import (
+    chars_for,
+    is_summary,
+    omission_note,
+    summarise,
+    summarise_until,
+    transcript_of,
+)
 from treadle._plugins.state_queries import last_note
 from treadle._safety.bounds import Amount, Share, bounded
 from treadle._tools.results import cut
@@ -135,8 +142,7 @@ class ContextGuard(Plugin):
         messages = [entry.message for entry in covered]
         if all(map(is_summary, messages)):
             return
-        text = transcript_of(messages, int(limit * 0.6 * run.estimator.ratio))
-        summary = await summarise(run, text, hint=hint, tokens=length) if self.summarise else ""
+        summary = await _summary(run, covered, limit, hint) if self.summarise else ""
         if summary:
             await self._replace(run, covered, SUMMARY + cut(summary, chars_for(run, summary, length)), "compacted")
         else:
@@ -169,6 +175,14 @@ class ContextGuard(Plugin):
             latest.insert(0, removable.pop())
         removable += [group for group in latest if is_summary(group[0].message)]  # what a summary tells is never recent
         return [group for group in removable if not any(map(is_pinned, group))]
+
+
+async def _summary(run: RunContext, covered: list[Entry], limit: int, hint: str) -> str:
+    summary = await summarise_until(run, covered[-1].seq, hint=hint, tokens=limit // 8)
+    if summary is not None:
+        return summary
+    text = transcript_of([entry.message for entry in covered], int(limit * 0.6 * run.estimator.ratio))
+    return await summarise(run, text, hint=hint, tokens=limit // 8)
 
 
 def _has_limit(run: RunContext) -> bool:
