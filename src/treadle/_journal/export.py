@@ -55,6 +55,11 @@ async def export_run(journal: Journal, run_id: str, *, salvage: bool = False, no
     return await asyncio.to_thread(_written, _Header(FORMAT, SCHEMA, run_id, annotated), records)
 
 
+def written(run_id: str, records: Sequence[Record]) -> bytes:
+    """The records of one run as an exported run."""
+    return _written(_Header(FORMAT, SCHEMA, run_id), records)
+
+
 def _written(header: _Header, records: Sequence[Record]) -> bytes:
     return b"\n".join([msgspec.json.encode(header), *(msgspec.json.encode(record) for record in records), b""])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -287,13 +287,47 @@ def load(con: sqlite3.Connection, run_id: str, after: int, salvage: bool, path: 
     row = con.execute("SELECT n, parent FROM runs WHERE run = ?", (run_id,)).fetchone()
     if row is None:
         raise not_found(run_id)
-    with closing(_rows(con, row[0], row[1], after, path)) as rows:  # an open query would keep old pages in the WAL file
-        return from_rows(run_id, rows, after, salvage, lambda key: _content(con, key))
+    return _load(con, run_id, row[0], row[1], after, salvage, path)
 
 
-def _content(con: sqlite3.Connection, key: str) -> bytes | None:
-    row = con.execute("SELECT data FROM contents WHERE hash = ?", (key,)).fetchone()
+def _load(
+    con: sqlite3.Connection, run_id: str, number: int, parent: str, after: int, salvage: bool, path: Path
+) -> list[Record]:
+    with closing(_rows(con, number, parent, after, path)) as rows:  # an open query would keep old pages in the WAL file
+        return from_rows(run_id, rows, after, salvage, lambda key: _content(con, key, path))
+
+
+def _content(con: sqlite3.Connection, key: str, path: Path) -> bytes | None:
+    try:
+        row = con.execute("SELECT data FROM contents WHERE hash = ?", (key,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path) from error
     return row and row[0]
+
+
+def salvaged(path: Path) -> Generator[tuple[str, list[Record], str]]:
+    """Read a file past its damage: each run that can be found by its number, what is intact of it, and what is wrong
+    with the rest."""
+    with closing(connect(path, read_only=True)) as con:
+        con.execute("PRAGMA writable_schema = ON")  # a file that was cut off is read, too; nothing is written
+        try:
+            _check(con)
+            last = _last_number(con)
+        except sqlite3.DatabaseError as error:
+            raise explain(error, path) from error
+        for number in range(1, last + 1):
+            run, parent = "", ""
+            with suppress(sqlite3.DatabaseError):
+                row = con.execute("SELECT run, parent FROM runs WHERE n = ?", (number,)).fetchone()
+                if row is None:
+                    continue
+                run, parent = row
+            name = run or f"run-{number}"  # where its own cannot be read
+            try:
+                records, why = _load(con, name, number, parent, -1, False, path), ""
+            except CorruptLogError as error:
+                records, why = _load(con, name, number, parent, -1, True, path), str(error)
+            yield name, records, why or ("" if records else "none of its records is there")
 
 
 def _rows(
@@ -305,6 +339,16 @@ def _rows(
         yield from con.execute(sql, (base, parent, base + after + 1, base + MAX_SEQ))
     except sqlite3.DatabaseError as error:
         raise explain(error, path) from error
+
+
+def _last_number(con: sqlite3.Connection) -> int:
+    """The highest number of a run, from whichever table has it whole."""
+    sequence = "SELECT seq FROM sqlite_sequence WHERE name = 'runs'"
+    for sql in (sequence, "SELECT max(n) FROM runs"):
+        with suppress(sqlite3.DatabaseError):
+            row = con.execute(sql).fetchone()
+            return (row and row[0]) or 0
+    return con.execute(f"SELECT max(key) >> {SEQ_BITS} FROM records").fetchone()[0] or 0
 
 
 def expired(con: sqlite3.Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:

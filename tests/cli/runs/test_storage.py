@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -91,6 +92,21 @@ def test_check_says_which_runs_are_whole_and_saves_the_others(home: Path, inside
     assert done.out.endswith("1 run whole, 1 damaged\n")
     assert inside("runs", "import", "--journal", "new.db", str(home / "saved" / f"{first}.jsonl")).out.strip() == first
     assert last not in done.out
+
+
+def test_check_reads_the_runs_of_a_file_that_was_cut_off(home: Path, inside: Inside):
+    for number in range(8):
+        inside("run", f"{number} " + "x" * 900, "-m", script(home, *TWO), "--journal", "j.db")
+    with closing(sqlite3.connect(home / "j.db")) as con:
+        con.execute("VACUUM INTO 'whole.db'")
+    whole = (home / "whole.db").read_bytes()
+    (home / "cut.db").write_bytes(whole[: len(whole) * 6 // 10])
+    done = inside("runs", "check", "--journal", "cut.db", "--save", "saved")
+    assert done.code == 1
+    assert "Each run is read by itself" in done.out
+    assert re.search(r"\n[1-9]\d* runs? whole, [1-9]\d* damaged\n$", done.out)
+    for file in (home / "saved").iterdir():
+        assert inside("runs", "import", "--journal", "new.db", str(file)).code == 0
 
 
 def test_export_as_a_page(home: Path, inside: Inside):

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from treadle._cli.display.text import clean, duration, plural
 from treadle._cli.runs.lookup import find_run
 from treadle._journal import Journal
-from treadle._journal.export import FOREIGN, descendants, export_run
-from treadle._types.errors import ConfigError, JournalError
+from treadle._journal.export import FOREIGN, descendants, export_run, written
+from treadle._journal.sqlite import SqliteJournal
+from treadle._journal.sqlite_store import salvaged
+from treadle._types.errors import ConfigError, CorruptLogError, JournalError
+from treadle._types.events import Record
 
 _TEST = '''"""A recorded run as a test: every request is rendered again from the log beside this file and compared,
 byte for byte, with what was sent. It fails when a change to prompts, dialects, tools or the folding of
@@ -132,26 +137,49 @@ async def check_runs(args: argparse.Namespace, journal: Journal) -> int:
     whole = damaged = 0
     if args.save:
         os.makedirs(args.save, exist_ok=True)
-    for info in await journal.list(limit=1_000_000):
-        try:
-            await journal.load(info.run_id)
-            whole += 1
-        except JournalError as error:
-            damaged += 1
-            print(f"{info.run_id}: {clean(str(error))}")
+    async for run_id, why, intact in _checked(journal):
+        whole, damaged = whole + (not why), damaged + bool(why)
+        if why:
+            print(f"{clean(run_id)}: {clean(why)}")
             if args.save:
-                await _save(journal, info.run_id, Path(args.save))
+                await _save(run_id, intact, Path(args.save))
     print(f"{plural(whole, 'run')} whole, {damaged} damaged")
     return 1 if damaged else 0
 
 
-async def _save(journal: Journal, run_id: str, folder: Path) -> None:
+async def _checked(journal: Journal) -> AsyncGenerator[tuple[str, str, Callable[[], Awaitable[bytes]]]]:
+    """Give each run, what is wrong with it, and a function that exports what is intact."""
+    try:
+        infos = await journal.list(limit=1_000_000)
+    except CorruptLogError as error:
+        if not isinstance(journal, SqliteJournal):
+            raise
+        print(f"{clean(str(error))}\nEach run is read by itself:")
+        for run_id, records, why in salvaged(journal.path):
+
+            async def export(run_id: str = run_id, records: list[Record] = records) -> bytes:
+                if not records:
+                    raise CorruptLogError("its first record is lost")
+                return written(run_id, records)
+
+            yield run_id, why, export
+        return
+    for info in infos:
+        why = ""
+        try:
+            await journal.load(info.run_id)
+        except JournalError as error:
+            why = str(error)
+        yield info.run_id, why, partial(export_run, journal, info.run_id, salvage=True)
+
+
+async def _save(run_id: str, intact: Callable[[], Awaitable[bytes]], folder: Path) -> None:
     """Write what is intact of a run, as `runs import` reads it."""
     name = "".join(char if char.isalnum() or char in "_-" else "_" for char in run_id)[:100]
     try:
-        _write(str(folder / f"{name}.jsonl"), await export_run(journal, run_id, salvage=True))
+        _write(str(folder / f"{name}.jsonl"), await intact())
     except JournalError as error:
-        print(f"{run_id}: nothing of it can be read: {clean(str(error))}")
+        print(f"{clean(run_id)}: nothing of it can be read: {clean(str(error))}")
 
 
 async def delete_runs(args: argparse.Namespace, journal: Journal) -> int:

@@ -24,7 +24,9 @@ _CALL_OPENINGS = (
 _MARKERS = ("<__final_answer__>", "<final_answer>")
 _CLOSINGS = ("</__final_answer__>", "</final_answer>")
 _PYTHON = ("", "python", "py", "python3", "tool_code", "code")
-_BEFORE_LABEL = r"[ \t>*#`]*"
+_BEFORE_LABEL = r"[ \t>*#`]{0,80}"
+"""Bounded, as what may become a label is held back and looked at again with each piece."""
+_SPACE = r"[ \t*]{0,80}"
 
 
 class Manner(NamedTuple):
@@ -166,7 +168,7 @@ def _thought_label() -> re.Pattern[str]:
     """Matches the label of a thought at the start, or nothing; fails while that is not known yet."""
     partial = "|".join("thought"[:size] for size in range(1, 7))
     return re.compile(
-        rf"(?i)[ \t*]*Thought[ \t*]*:[ \t*]*(?=[^ \t*])|(?![ \t*]*(?:(?:{partial}|thought[ \t*]*:?[ \t*]*)?\Z))"
+        rf"(?i){_SPACE}Thought{_SPACE}:{_SPACE}(?=[^ \t*])|(?!{_SPACE}(?:(?:{partial}|thought{_SPACE}:?{_SPACE})?\Z))"
     )
 
 
@@ -181,9 +183,9 @@ def _stops(manner: Manner, tools: bool) -> re.Pattern[str]:
     if manner.marked:
         parts += [
             "(?P<marker>" + "|".join(_MARKERS) + ")",
-            rf"(?P<action>^{_BEFORE_LABEL}Action\b[ \t*]*:)",
-            r"(?P<label>^[ \t*]*Final Answer[ \t*]*:)",
-            r"(?P<invented>^[ \t*]*(?:Observation\b[^\n]*:|<result\b))",
+            rf"(?P<action>^{_BEFORE_LABEL}Action\b{_SPACE}:)",
+            rf"(?P<label>^{_SPACE}Final Answer{_SPACE}:)",
+            rf"(?P<invented>^{_SPACE}(?:Observation\b[^\n]*:|<result\b))",
         ]
         if tools and not manner.fenced:  # JSON after words is no code
             parts.append(r"(?P<json>^[ \t]*(?:[{\[]|```[ \t]*(?:json|tool_call|tool_code)?[ \t]*\n))")
@@ -205,7 +207,7 @@ def _line_starts(manner: Manner) -> re.Pattern[str] | None:
     """A line so far that may become a label, a fence or JSON."""
     labels = ("action", "final answer", "observation") if manner.marked else ()
     parts = [
-        "(?:" + "|".join(re.escape(label[:size]) for size in range(1, len(label) + 1)) + r")(?:(?<=[nr])[ \t*]*)?"
+        "(?:" + "|".join(re.escape(label[:size]) for size in range(1, len(label) + 1)) + rf")(?:(?<=[nr]){_SPACE})?"
         for label in labels
     ]
     if manner.marked:
