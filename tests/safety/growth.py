@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 sre: Any = import_module("re._constants")
 parser: Any = import_module("re._parser")
 SIZES = (1_250, 2_500, 5_000, 10_000, 20_000, 40_000, 80_000)
+FEW = SIZES[:5]
+"""For a test that runs always: a reader that takes the square of 20 000 characters is found."""
 MOST = 2.5
 """How many times as long a text twice as long may take."""
 SMALL = 0.004
 """Seconds below which a ratio says nothing: a reader that reads the largest text in less is fast enough."""
 HARMFUL = 0.05
 """Seconds from which growth is a fault: below it, memory and other programs make as much difference as the reader."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 METHODS = {"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 
 
@@ -36,13 +41,21 @@ class Use(NamedTuple):
             case "sub" | "subn":
                 return lambda text: compiled.sub("", text)
             case "finditer":
-                return lambda text: sum(1 for _ in compiled.finditer(text))
+                return lambda text: [*compiled.finditer(text)]
             case method:
                 return getattr(compiled, method)
 
 
-def patterns_in(folder: Path) -> list[Use]:
-    """Every pattern that stands in the source, with each method it is called by, in its own module or in another."""
+class Patterns(NamedTuple):
+    """Those that can be tried as they are, and where others are put together of texts that are known only then."""
+
+    uses: list[Use]
+    built: set[str]
+
+
+def patterns_in(folder: Path) -> Patterns:
+    """Every pattern of the source with each method it is called by, in its own module or in another: those that stand
+    there, and those that a module or a function without arguments makes of its own constants."""
     trees = {
         path: ast.parse(text) for path in sorted(folder.rglob("*.py")) if re.search(r"\bre\.", text := path.read_text())
     }
@@ -53,28 +66,55 @@ def patterns_in(folder: Path) -> list[Use]:
                 owner = path if node.value.id.startswith("_") else None  # a private one is its module's
                 called.setdefault((owner, node.value.id), set()).add(node.attr)
     uses: list[Use] = []
+    built: set[str] = set()
     for path, tree in trees.items():
         names = {
             id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)
         }
+        inside = {id(node): one.name for one in tree.body for node in ast.walk(one) if isinstance(one, FUNCTIONS)}
+        file = path.relative_to(folder).as_posix()
+        module = partial(import_module, f"treadle.{file.removesuffix('.py').replace('/', '.')}")
         for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
-            if ast.unparse(node.func.value) != "re" or not node.args:
+            method = node.func.attr
+            if ast.unparse(node.func.value) != "re" or not node.args or method not in {*METHODS, "compile"}:
                 continue
-            text = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-            if not isinstance(text, str):
-                continue
-            name = names.get(id(node), "")
-            methods = (
-                called.get((path if name.startswith("_") else None, name), {"search"})
-                if node.func.attr == "compile"
-                else {node.func.attr}
-            )
-            flags = _flags(node)
-            where = f"{path.relative_to(folder).as_posix()}:{name or node.lineno}"
-            uses += [Use(where, text, flags, method) for method in sorted(methods & METHODS)]
-    return uses
+            name, function = names.get(id(node), ""), inside.get(id(node), "")
+            own = (path if name.startswith("_") else None, name)
+            methods = called.get(own, {"search"}) & METHODS if method == "compile" else {method}
+            for text, flags in _texts_of(node, name, function, module) or [("", 0)]:
+                if text:
+                    where = f"{file}:{name or function or node.lineno}"
+                    uses += [Use(where, text, flags, one) for one in sorted(methods)]
+                else:
+                    built.add(f"{file}:{function}")
+    return Patterns(list(dict.fromkeys(uses)), built)
+
+
+def _texts_of(call: ast.Call, name: str, function: str, module: Callable[[], Any]) -> list[tuple[str, int]]:
+    """The patterns of one call with their flags; none where they depend on what the function is given."""
+    text = call.args[0]
+    if isinstance(text, ast.Constant):
+        return [(str(text.value), _flags(call))]
+    if isinstance(text, ast.Name) and isinstance(value := getattr(module(), text.id, None), str):
+        return [(value, _flags(call))]
+    if function:
+        made = getattr(module(), function, None)
+        if not callable(made) or inspect.signature(made).parameters:
+            return []
+        return [(one.pattern, one.flags) for one in _compiled(made())]
+    loaded: Any = module()
+    value: Any = getattr(loaded, name, None) if name else tuple(loaded.__dict__.values())
+    return [(one.pattern, one.flags) for one in _compiled(value)]
+
+
+def _compiled(value: Any, depth: int = 0) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, (list, tuple)) and depth < 3:
+        for one in cast("Sequence[Any]", value):
+            yield from _compiled(one, depth + 1)
 
 
 def _flags(call: ast.Call) -> int:
@@ -169,13 +209,13 @@ def too_fast_growing(read: Callable[[Any], object], text: Callable[[int], Any], 
     least of several times: other programs make a reader slower, never faster."""
     times: dict[int, float] = {}
     for size in sizes:
-        times[size] = _seconds(read, text(size))
+        times[size] = seconds(read, text(size))
         smallest = size // 8
         if times[size] > SMALL and times.get(smallest) and times[size] > MOST**3 * times[smallest]:
             again = {number: text(number) for number in (smallest, size)}
             for _ in range(4):
                 for number, value in again.items():
-                    times[number] = min(times[number], _seconds(read, value))
+                    times[number] = min(times[number], seconds(read, value))
             if times[size] > HARMFUL and times[size] > MOST**3 * times[smallest]:
                 return ", ".join(f"{number}: {seconds * 1000:.1f} ms" for number, seconds in times.items())
         if size >= 5_000 and times[size] < SMALL / 5:
@@ -183,7 +223,7 @@ def too_fast_growing(read: Callable[[Any], object], text: Callable[[int], Any], 
     return ""
 
 
-def _seconds(read: Callable[[Any], object], value: Any) -> float:
+def seconds(read: Callable[[Any], object], value: Any) -> float:
     began = time.thread_time()
     read(value)
     return time.thread_time() - began

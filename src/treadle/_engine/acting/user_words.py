@@ -40,7 +40,8 @@ class UserWords:
         said = [_flat(text) for text in texts]
         # A user may type full-width letters that a model writes as plain ones. Never the other way round: a value that
         # only looks like what the user said is another value.
-        self._texts = [*said, *(unicodedata.normalize(form, text) for form in ("NFC", "NFKC") for text in said)]
+        forms = (unicodedata.normalize(form, text) for form in ("NFC", "NFKC") for text in said)
+        self._texts = list(dict.fromkeys((*said, *forms)))
         everything = "\n".join(self._texts)
         self._lower = [text.lower() for text in self._texts]
         self._numbers = {number for text in _NUMBER.findall(everything) if (number := _decimal(text)) is not None}

@@ -74,7 +74,7 @@ _KEYS = "|".join(
         r"(?i:\bbearer\s+)[^\s\"',]+",
     )
 )
-_NUMBER = r"\d+(?:\.\d+)?"
+_NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 _WAIT_IN_TEXT = rf"(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:{_NUMBER}\s*(?:ms|milli|h|m|s)[a-z]*\s*)+)"
 _DURATION = rf"({_NUMBER})\s*(ms|milli|h|m|s)"
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -251,7 +251,7 @@ def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
         from email.utils import parsedate_to_datetime
 
         try:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+            return max(0.0, parsedate_to_datetime(value[:64]).timestamp() - time.time())
         except ValueError:
             pass
     waits = [

@@ -25,7 +25,9 @@ _SIGNS = {"€": "euros", "$": "dollars", "£": "pounds", "¥": "yen"}
 _MONEY = re.compile(rf"([{''.join(_SIGNS)}])\s?(\d[\d,.]*\d|\d)((?:\s?(?:{'|'.join(_SCALES)})\b)?)", re.IGNORECASE)
 _ONES, _TEENS = "|".join(list(_UNITS)[1:10]), "|".join(list(_UNITS)[13:])
 _SPELLED = re.compile(rf"\b(?:({'|'.join(_TENS)})(?:[- ]({_ONES}))?|({_TEENS}))\b", re.IGNORECASE)
-_SCALED = re.compile(rf"\b(\d[\d,]*(?:\.\d+)?|{'|'.join(list(_UNITS)[1:])})[ -]?({'|'.join(_SCALES)})\b", re.IGNORECASE)
+_WHOLE = r"\d[\d,]{0,40}"
+"""Bounded, as it is read anew from every comma in it."""
+_SCALED = re.compile(rf"\b({_WHOLE}(?:\.\d+)?|{'|'.join(list(_UNITS)[1:])})[ -]?({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per cent\b)")
 _WORTH_IT = re.compile(rf"\d|{'|'.join((*_TENS, *list(_UNITS)[13:], 'hundred', 'thousand', 'illion'))}", re.IGNORECASE)
 

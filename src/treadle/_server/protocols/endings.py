@@ -12,12 +12,12 @@ from treadle._types.state import ANSWERING, CONVERSATION, RunState
 _TRANSIENT = ("TransientModelError", "JournalError")
 _REFUSED = "GuardrailError"
 _ADDRESSES = re.compile(
-    r"""\b[a-z][a-z0-9+.-]*://[^\s'"<>()]*[^\s'"<>().,:;]  # an address of the web
+    r"""\b[a-z][a-z0-9+.-]{0,20}://[^\s'"<>()]*[^\s'"<>().,:;]  # an address of the web
     |\(\s*'[^']*',\s*\d+(?:,\s*\d+)*\s*\)  # a host and its port, as the system names them
     |\[[0-9a-f:]{2,}\](?::\d+)?|(?<![\w:])(?:::|(?:[0-9a-f]{1,4}:){1,7}:)(?:[0-9a-f]{1,4}:?)+(?!\w)  # IPv6
     |(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?!\w)  # the same at full length
     |\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b  # IPv4
-    |\b[a-z0-9-]+(?:\.[a-z0-9-]+)+:\d{2,5}\b|\b[a-z][a-z0-9-]*:\d{4,5}\b  # a host and its port""",
+    |\b[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,20}:\d{2,5}\b|\b[a-z][a-z0-9-]{0,63}:\d{4,5}\b  # a host and its port""",
     re.VERBOSE | re.IGNORECASE,
 )
 

@@ -69,6 +69,10 @@ def _artifact(name: str, data: str, mime: str, summary: str = "") -> Artifact:
     return Artifact(name[:128], data, mime, base64=True, summary=summary)
 
 
+_COMPARED = 4_000
+"""Characters: in a longer text, nothing is looked for piece by piece."""
+
+
 def _leaves(value: Any) -> Iterator[str]:
     """The texts and numbers in a value."""
     if isinstance(value, dict):
@@ -90,7 +94,9 @@ def _structured(value: Any, texts: list[str]) -> str:
         with suppress(msgspec.DecodeError, RecursionError):
             shown.append(msgspec.json.decode(text))
     text = "\n".join(texts)
-    if text and all(re.search(rf"(?<![\w.]){re.escape(leaf)}(?![\w])", text) for leaf in _leaves(value)):
+    if 0 < len(text) <= _COMPARED and all(
+        re.search(rf"(?<![\w.]){re.escape(leaf)}(?![\w])", text) for leaf in _leaves(value)
+    ):
         return ""  # the same in other words
     wrapped = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     repeated = value in shown or (list(wrapped) == ["result"] and wrapped["result"] in (*shown, texts))
