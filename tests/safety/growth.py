@@ -36,12 +36,12 @@ class Use(NamedTuple):
     method: str
 
     def reader(self) -> Callable[[Any], object]:
-        compiled: re.Pattern[Any] = re.compile(self.pattern, self.flags)
+        compiled: Any = re.compile(self.pattern, self.flags)
         match self.method:
             case "sub" | "subn":
                 return lambda text: compiled.sub("", text)
             case "finditer":
-                return lambda text: [*compiled.finditer(text)]
+                return lambda text: list[Any](compiled.finditer(text))
             case method:
                 return getattr(compiled, method)
 

@@ -27,7 +27,7 @@ from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, tex
 from treadle._types.request import Reply
 
 logger = get_logger()
-LONG_REPLY = 20_000
+LONG_REPLY = 10_000
 """Characters. The slowest dialect reads so many in less than 20 ms."""
 
 NO_ACTION = "it holds neither an action nor a marked answer"
