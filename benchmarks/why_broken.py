@@ -45,7 +45,7 @@ async def searched(case: Broken, requests: int, on_experiment: Any = None) -> di
     begun = time.monotonic()
     options: dict[str, Any] = {"requests": requests, "parallel": 1, **case.expected, **case.options()}
     found = await find_causes(agent, run_id, on_experiment=on_experiment, **options)
-    ranks = [rank for rank, cause in enumerate(found.causes, 1) if case.is_cause(cause.change)]
+    ranks = [rank for rank, change in enumerate(found.places, 1) if case.is_cause(change)]
     return row | {
         "rank": ranks[0] if ranks else 0,
         "first": str(found.causes[0].change) if found.causes else "",

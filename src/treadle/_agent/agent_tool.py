@@ -17,6 +17,8 @@ from treadle._types.ledger import entries_inside
 from treadle._types.messages import ToolCall
 
 MAX_DEPTH = 5
+DELEGATE = "delegate"
+"""The attribute of the tool's function that has the agent it asks."""
 
 
 class Delegate(Protocol):
@@ -58,6 +60,7 @@ def agent_tool(
         # `context` is what the model calls the background; our own parameter of that name is the tool context.
         return {("background" if key == "context" else key): value for key, value in args.items()}
 
+    setattr(execute, DELEGATE, agent)
     return Tool(
         "".join(char if char.isalnum() or char in "_-" else "_" for char in tool_name)[:64],
         description or agent.description or f"Ask the agent {agent.name} to do a part of the work.",

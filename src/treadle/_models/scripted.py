@@ -146,15 +146,15 @@ def _input_tokens(request: Request) -> int:
     """Four characters a token, and at least ten tokens a message: what fills a window fills it here, too. What was
     counted of a conversation is kept with it."""
     slots: dict[str, Any] = request.cache.slots if request.cache is not None else {}
-    counted, chars = slots.get("scripted", (0, 0))
-    if counted > len(request.messages):
+    counted, chars, last = slots.get("scripted", (0, 0, None))
+    if not 0 < counted <= len(request.messages) or request.messages[counted - 1] is not last:
         counted, chars = 0, 0
     for message in request.messages[counted:]:
         if isinstance(message, AssistantMessage):
             chars += len(message.text) + sum(len(str(call.args)) for call in message.calls)
         else:
             chars += len(message.text) if isinstance(message, SystemMessage) else len(text_of(message.content))
-    slots["scripted"] = len(request.messages), chars
+    slots["scripted"] = len(request.messages), chars, request.messages[-1] if request.messages else None
     return max(10 * len(request.messages), chars // 4)
 
 

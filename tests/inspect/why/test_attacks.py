@@ -244,8 +244,8 @@ async def test_a_run_that_another_program_made_and_treadle_recorded():
 
     agent = Agent(ScriptedModel(other_model), None, journal=journal)
     found = await find_causes(agent, records[0].run, answer="41")
-    assert found.causes, str(found)
-    assert (found.causes[0].change.name, found.causes[0].change.before) == ("price", "40")
+    assert found.located is not None, str(found)
+    assert (found.located.change.name, found.located.change.before) == ("price", "40")
     assert all(one.ran == () for one in found.experiments)
 
 

@@ -32,8 +32,8 @@ async def found(broken: Broken, **options: Any) -> Causes:
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
 async def test_the_known_cause_is_ranked_first(broken: Broken):
     causes = await found(broken)
-    assert causes.causes, str(causes)
-    assert broken.is_cause(causes.causes[0].change), str(causes)
+    assert causes.places, str(causes)
+    assert broken.is_cause(causes.places[0]), str(causes)
     assert causes.requests <= 60, str(causes)
     assert EFFECTS == [], "nothing with an effect runs"
 
@@ -123,7 +123,8 @@ async def test_a_line_that_is_missing_and_a_guard_that_was_not_there():
 async def test_a_value_that_is_only_repeated_is_traced_to_where_it_stands():
     broken = next(b for b in BROKEN if b.name == "the only source is wrong")
     causes = await found(broken)
-    assert str(causes.causes[0].change) == "the message of record 4 (registry) with '522250' for '77'"
+    assert causes.causes == (), "to put the expected value there helps with any model: it says where, not why"
+    assert "the wrong value '77' comes from record 4 (registry): with '522250' there it goes right" in str(causes)
 
 
 async def test_what_helps_by_luck_is_told_from_the_cause_by_neutral_words():

@@ -125,6 +125,10 @@ def _register_experiments(actions: Any) -> None:
     repeatable(action, "--try-dialect", metavar="NAME", help="also try this dialect")
     repeatable(action, "--try-line", metavar="TEXT", help="also try this line of the prompt")
     repeatable(action, "--try-guard", metavar="NAME", help="also try with this plug-in")
+    line = "in place of a tool that may not run: what it returns (may be repeated)"
+    action.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=line)
+    line = "ask the model once for each call that cannot be made what it would have returned"
+    flag(action, "--guess", help=line)
     repeatable(action, "--source", metavar="FILE", help="a file to look for the cause in")
     flag(action, "--apply", help="after showing it and asking, apply the patch of the first cause to the file")
     action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")

@@ -17,10 +17,12 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent
 from treadle._cli.workspace.consent import confirm, say
+from treadle._inspect.why.effects import Stub
 from treadle._inspect.why.experiments import Experiment
 from treadle._inspect.why.findings import Cause
 from treadle._inspect.why.marks import mark_wrong
 from treadle._inspect.why.patches import apply_patch
+from treadle._inspect.why.points import Plan
 from treadle._inspect.why.search import find_causes
 from treadle._journal import Journal
 from treadle._journal.export import FOREIGN
@@ -53,6 +55,9 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
             requests=args.requests,
             trials=args.trials,
             parallel=args.parallel,
+            stubs=_stubs(args.stub),
+            guess=args.guess,
+            on_plan=None if args.quiet or args.json else _say_plan,
             files=list(map(Path, [*args.source, *([args.file] if args.file else [])])),
             on_experiment=None if args.quiet or args.json else _Progress().show,
         )
@@ -92,6 +97,20 @@ def _apply(cause: Cause | None, agent: Agent[Any, Any], *, yes: bool, imported: 
         raise ConfigError(f"nothing was written to {cause.file}: the change comes from an imported run")
     print(f"applied to {apply_patch(cause, agent)}")
     return 0
+
+
+def _stubs(options: list[str]) -> dict[str, Stub]:
+    stubs: dict[str, Stub] = {}
+    for one in options:
+        name, equals, text = one.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--stub {one!r}: write the name of a tool, '=' and what it returns")
+        stubs[name] = text
+    return stubs
+
+
+def _say_plan(plan: Plan) -> None:
+    print(f"expected: {plan}; a search that is stopped goes on from there", file=sys.stderr, flush=True)
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -6,14 +6,24 @@ and replayed like any other run. A model, a setting and a plug-in are the agent'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from treadle._agent.agent import Agent
+from treadle._tools.results import cut
 from treadle._types.errors import ConfigError
-from treadle._types.events import ContextCompacted, DialectDemoted, Event, HistoryReplaced, ToolsChanged
+from treadle._types.events import (
+    ContextCompacted,
+    DialectDemoted,
+    Event,
+    HistoryReplaced,
+    Record,
+    ToolDone,
+    ToolsChanged,
+)
 from treadle._types.messages import AssistantMessage, text_of
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState
@@ -101,7 +111,7 @@ def edited(text: str, before: str, after: str) -> str:
     return text.replace(before, after)
 
 
-def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[Event]:
+def events_of(change: Change, state: RunState, agent: Agent[Any, Any], before: Sequence[Record] = ()) -> list[Event]:
     """Return the records to append after the fork. Raises `ConfigError` if there is nothing to change there."""
     reason = "experiment"
     started = state.started
@@ -122,8 +132,30 @@ def events_of(change: Change, state: RunState, agent: Agent[Any, Any]) -> list[E
             return [_message(change, state, reason)]
         case "dialect":
             return [DialectDemoted(change.name, state.dialect, reason)]
+        case "setting":
+            return _undone(change, state, before, reason)
         case _:
             return []
+
+
+WINDOW = ("max_history_messages", "context_budget")
+"""Settings that have messages leave the window."""
+
+
+def _undone(change: Change, state: RunState, before: Sequence[Record], reason: str) -> list[Event]:
+    """What a setting has done to the window before the fork: without it, it would not be so."""
+    window = state.conversation.window
+    if change.name in WINDOW and any(isinstance(record.event, ContextCompacted) for record in before):
+        return [HistoryReplaced(0, tuple(state.conversation.transcript), reason=reason)]
+    if change.name == "max_observation_chars" and change.value is not None:
+        here = {entry.seq for entry in window}
+        whole = {
+            record.seq: cut(record.event.full, change.value)
+            for record in before
+            if isinstance(record.event, ToolDone) and record.event.full is not None and record.seq in here
+        }
+        return [ContextCompacted(replaced=dict(whole), reason=reason)] if whole else []
+    return []
 
 
 def _message(change: Change, state: RunState, reason: str) -> Event:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import unified_diff
 from hashlib import blake2b
 from typing import Any
@@ -24,7 +24,7 @@ from treadle._inspect.evals.stats import Share, wilson
 from treadle._inspect.replay import fork_at_record, renderings
 from treadle._inspect.why.budgeted_model import CachedModel, SearchBudget
 from treadle._inspect.why.changes import Change, events_of
-from treadle._inspect.why.effects import ExperimentGate, disarmed
+from treadle._inspect.why.effects import IMAGINED, ExperimentGate, StandIn, disarmed
 from treadle._inspect.why.judges import Judge, Judged
 from treadle._inspect.why.notebook import Notebook
 from treadle._inspect.why.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
@@ -41,6 +41,7 @@ from treadle._types.events import (
     RunFinished,
     RunStarted,
     StepStarted,
+    ThinkDone,
     ThinkStarted,
     ToolDone,
     ToolStarted,
@@ -49,6 +50,11 @@ from treadle._types.request import Reply, Request
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import Entry
 
+LONG = 8
+"""From so many steps on, a run is searched backwards and experiments that go on as it did are given up."""
+FOLLOWED = 2
+"""How many decisions of such an experiment may be those of the run."""
+AS_RECORDED = "it goes on as the run did"
 _WORD = re.compile(r"[^\W_]{2,}")
 NEUTRAL = ("", "Thank you.", "This is a request of a user.", "Please reply.")
 """What a repetition has at the end of its system prompt when it is shaken: words that should change nothing."""
@@ -74,6 +80,8 @@ class Experiment(Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     shaken: bool = False
     """The trials differ in words that should change nothing: what helps only in one of them helps by luck."""
+    imagined: tuple[str, ...] = ()
+    """Tools whose outcome a model was asked for."""
     blame: float = 0.0
     """The share of the wrong answer's own words that the changed text has."""
 
@@ -93,6 +101,7 @@ class _Trial(Struct, frozen=True):
     answer: str
     unknown: tuple[str, ...]
     ran: tuple[str, ...]
+    imagined: tuple[str, ...] = ()
 
 
 class Lab:
@@ -107,6 +116,7 @@ class Lab:
         *,
         journal: Journal,
         models: dict[str, Any] | None = None,
+        stand_ins: Sequence[StandIn] = (),
         parallel: int = 4,
         on_experiment: Callable[[Experiment], None] | None = None,
     ) -> None:
@@ -124,6 +134,8 @@ class Lab:
             )
         self.agent, self.records, self.judge, self.budget, self.journal = agent, records, judge, budget, journal
         self.models = models or {}
+        self.stand_ins = tuple(stand_ins)
+        """What answers calls that the log has no result of, in this order: the first that has one counts."""
         self.state = fold(records)
         self.entries = messages_of(records)
         """Every message that a request has had, also those that have left the window since."""
@@ -143,6 +155,8 @@ class Lab:
         self.total = 0
         """How many experiments were planned so far, for whoever shows the progress."""
         self.done: list[Experiment] = []
+        self.locating: set[str] = set()
+        """Changes that put the expected value where the wrong one stands: they say where, and are no causes."""
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
@@ -153,13 +167,25 @@ class Lab:
             if isinstance(record.event, ThinkStarted) and record.event.component == "loop"
         }
         """Where each step begins."""
+        self.asked_at = {seq: step for seq, step in _asked(records) if step in self.cuts}
+        """The step at which the call of each result was made."""
+        self._decisions = _decisions(records)
         self.settings = settings_with(Change("nothing"), agent, started)
         self.left_out = tuple(left_out(plugins_of(agent, self.settings)))
         """Plug-ins that take no part in experiments, because their hooks may have effects."""
 
     @property
+    def long(self) -> bool:
+        return len(self.cuts) > LONG
+
+    @property
     def steps(self) -> list[int]:
         return sorted(step for step in self.cuts if step)
+
+    @property
+    def candidates(self) -> list[Experiment]:
+        """The experiments whose change may be the cause."""
+        return [experiment for experiment in self.done if repr(experiment.change) not in self.locating]
 
     def step_after(self, seq: int) -> int | None:
         """Return the first step whose request comes after this record."""
@@ -202,6 +228,7 @@ class Lab:
             tuple(dict.fromkeys(name for trial in trials for name in trial.ran)),
             time.monotonic() - begun,
             shaken,
+            tuple(dict.fromkeys(name for trial in trials for name in trial.imagined)),
             blame_of(change.before, self.own_words),
         )
         self.done.append(experiment)
@@ -223,8 +250,9 @@ class Lab:
                 await self._fork(change, step, run_id, variant, shake)
             records = await self._drive(variant, run_id)
         state = fold(records)
+        stopped = state.finished.stop_reason if state.finished else ""
         try:
-            judged = await self.judge.judge(state)
+            judged = Judged(False, AS_RECORDED) if stopped == "cancelled" else await self.judge.judge(state)
         except BudgetExhaustedError:
             raise
         except Exception as error:  # a judge of the user that fails has not approved the run
@@ -238,6 +266,7 @@ class Lab:
             state.finished.answer if state.finished else "",
             tuple(e.name for e in late if isinstance(e, ToolDone) and e.error == "unknown_outcome"),
             tuple(e.name for e in late if isinstance(e, ToolStarted)),
+            tuple(str(e.data[IMAGINED]) for e in late if isinstance(e, Noted) and IMAGINED in e.data),
         )
 
     async def _stored(self, run_id: str) -> list[Record]:
@@ -249,7 +278,7 @@ class Lab:
     def _agent(self, change: Change, trial: int) -> Agent[Any, Any]:
         settings = settings_with(change, self.agent, self.started)
         variant = agent_with(change, self.agent, settings, self.models)
-        variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins))
+        variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins, self.stand_ins))
         variant.models = tuple(
             CachedModel(model, self.budget, self._replies, trial, lambda profile: profile_with(change, profile))
             for model in variant.models
@@ -265,7 +294,7 @@ class Lab:
         apart = msgspec.structs.replace(first, event=started_with(change, first.event))
         prefix = [apart, *(record for record in self.records[1:] if record.seq < cut)]
         state = fold(prefix)
-        events = events_of(change, state, variant)
+        events = events_of(change, state, variant, prefix)
         if shake:
             for event in events:
                 state.apply(Record(run_id, state.seq + 1, 0.0, event))
@@ -282,7 +311,10 @@ class Lab:
         changed: dict[str, Any] = {
             name: getattr(variant.settings, name) for name in variant.settings.__struct_fields__
         }  # what was recorded is among them already
-        run = variant.launch(await variant.load(run_id, **changed))
+        loaded = await variant.load(run_id, **changed)
+        if self.long:
+            loaded.subscribe(_Follower(self._decisions, loaded.cancel).see, live=False)
+        run = variant.launch(loaded)
         spent = asyncio.create_task(self.budget.out.wait())
         try:
             await asyncio.wait([run.task, spent], return_when=asyncio.FIRST_COMPLETED)
@@ -305,6 +337,7 @@ class Lab:
             f"{trial} {shake}" if shake else trial,
             change,
             [model.name for model in self.agent.models],
+            *(one.name for one in self.stand_ins),
         )
         return blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
 
@@ -321,6 +354,40 @@ class Lab:
             return ""
         one, other = _lines(before.request), _lines(after.request)
         return "\n".join(unified_diff(one, other, "the run", "the experiment", n=1, lineterm=""))
+
+
+def _asked(records: Sequence[Record]) -> list[tuple[int, int]]:
+    return [(record.seq, record.event.iteration) for record in records if isinstance(record.event, ToolDone)]
+
+
+def _decisions(records: Sequence[Record]) -> dict[int, bytes]:
+    replies = [record.event for record in records if isinstance(record.event, ThinkDone)]
+    return {reply.iteration: decision_of(reply) for reply in replies if reply.component == "loop"}
+
+
+class _Follower:
+    """Gives an experiment up that makes the calls the run made, one step after the other: its change does nothing
+    there, and each further step is paid for. What a change does to the last step is tried at the last step."""
+
+    def __init__(self, recorded: Mapping[int, bytes], give_up: Callable[[], object]) -> None:
+        self._recorded, self._give_up = recorded, give_up
+        self._same = 0
+        self._last = max(recorded, default=0)
+
+    def see(self, record: Record) -> None:
+        event = record.event
+        if not isinstance(event, ThinkDone) or event.component != "loop" or self._same < 0:
+            return
+        # Once it has gone another way, nothing of the run says any more what will come of it.
+        self._same = self._same + 1 if decision_of(event) == self._recorded.get(event.iteration) else -1
+        if self._same >= FOLLOWED and event.iteration < self._last:
+            self._give_up()
+
+
+def decision_of(event: ThinkDone) -> bytes:
+    """What a reply decides: which calls, or the answer."""
+    calls = [(call.name, call.args) for call in event.message.calls]
+    return msgspec.json.encode(calls or event.answer, order="sorted")
 
 
 def _lines(request: Request) -> list[str]:
@@ -370,4 +437,5 @@ def noted(experiment: Experiment) -> dict[str, Any]:
         "answer": experiment.answer[:500],
         "why": experiment.why[:500],
         "unknown": list(experiment.unknown),
+        "imagined": list(experiment.imagined),
     }

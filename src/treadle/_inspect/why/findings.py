@@ -49,6 +49,16 @@ class Causes(Struct, frozen=True):
     """Plug-ins that took no part, because their hooks may have effects."""
     repeated_until: int = 0
     """Where chance decides: the last step from which the same again may go right; 0 when it never did."""
+    located: Experiment | None = None
+    """The expected value, put where the wrong one stands, makes it right: that says where it comes from, not why."""
+    inside: tuple[Causes, ...] = ()
+    """What was found in the runs of sub-agents that the answer rests on."""
+
+    @property
+    def places(self) -> tuple[Change, ...]:
+        """Where to look: the causes, the best first, and behind them where the wrong value comes from."""
+        located = () if self.located is None else (self.located.change,)
+        return (*(cause.change for cause in self.causes), *located)
 
     def __str__(self) -> str:
         return as_text(self)
@@ -67,6 +77,13 @@ def as_text(result: Causes, *, most: int = 5) -> str:
         lines.append(f"{chance}no single change that was tried makes it right{better}")
     for rank, cause in enumerate(result.causes[:most], 1):
         lines += ["", *_cause(rank, cause)]
+    if result.located is not None:
+        where = result.located.change
+        name = f" ({where.name})" if where.name else ""
+        place = f"record {where.record}{name}" if where.kind == "passage" else "the system prompt"
+        lines += ["", f"the wrong value {where.before!r} comes from {place}: with {where.after!r} there it goes right"]
+    for one in result.inside:
+        lines += ["", f"inside, {as_text(one, most=2)}"]
     if len(result.causes) > most:
         lines += ["", f"and {len(result.causes) - most} more changes that help"]
     cost = f", ${result.cost:.4f}" if result.cost else ""
@@ -88,8 +105,6 @@ def as_text(result: Causes, *, most: int = 5) -> str:
 
 def _leads(result: Causes, most: int = 3) -> list[Experiment]:
     """Return changes after which the run takes a path that the log cannot answer: the next place to look."""
-    if result.causes:
-        return []
     same = {name for one in result.experiments if one.change.kind == "nothing" for name in one.unknown}
     return [one for one in result.experiments if set(one.unknown) - same and not one.helps][:most]
 
@@ -101,6 +116,8 @@ def _cause(rank: int, cause: Cause) -> list[str]:
         f"   at step {experiment.step}" + _until(cause) + f"; {experiment.share}; fork {experiment.runs[0][:8]}: "
         f"{' '.join(experiment.answer.split())[:120]}",
     ]
+    if experiment.imagined:
+        lines.append(f"   with results that a model has guessed: {', '.join(experiment.imagined)}")
     if experiment.unknown:
         lines.append(f"   with results nobody knows: {', '.join(experiment.unknown)}")
     if rank == 1:

@@ -18,6 +18,7 @@ from treadle._inspect.why.changes import Change
 from treadle._inspect.why.experiments import Experiment, Lab
 from treadle._inspect.why.findings import Causes
 from treadle._inspect.why.judges import ByCheck
+from treadle._inspect.why.ranking import scope
 from treadle._inspect.why.search import search
 from treadle._journal.base import Journal
 from treadle._safety.bounds import Count, bounded
@@ -103,7 +104,9 @@ async def find_fixes(
     promising = [change for change, _ in by_number[:most]]
     tried = await asyncio.gather(*(_everywhere(change, labs, failed) for change in promising))
     # What breaks nothing comes first, however much another one fixes.
-    ranked = sorted(tried, key=lambda fix: (bool(fix.breaks), len(fix.breaks) - len(fix.fixes), fix.change.size))
+    ranked = sorted(
+        tried, key=lambda fix: (bool(fix.breaks), len(fix.breaks) - len(fix.fixes), scope(fix.change), fix.change.size)
+    )
     return Fixes(tuple(ranked), causes, budget.requests, not budget.out.is_set())
 
 

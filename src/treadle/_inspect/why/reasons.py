@@ -50,11 +50,13 @@ _NOT_TRIED = frozenset(
 )
 """Settings with their own kind of change, that concern only what is shown, or that keep a person in control."""
 _FEW = 4
+_LARGER = 8
+"""How many times as large a bound is tried."""
 
 
 def settings(lab: Lab) -> list[Tried]:
     """Settings that what happened gives a reason to doubt; then each that is not what it is by default."""
-    changes = [*_doubted(lab)]
+    changes = [*accused(lab), *_doubted(lab)]
     named = {change.name for change, _ in changes}
     for name in lab.settings.__struct_fields__:
         default: Any = getattr(_DEFAULTS, name)
@@ -67,25 +69,40 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def _doubted(lab: Lab) -> Iterator[Tried]:
-    now, state, first = lab.settings, lab.state, lab.steps[0]
-    if now.temperature != 0:
-        yield Change("setting", "temperature", value=0.0), first
-    if any(isinstance(record.event, ToolSelectionStarted) for record in lab.records):
-        yield Change("setting", "selection_threshold"), 0
+def accused(lab: Lab) -> list[Tried]:
+    """What the log itself names: a limit or budget that ended the run, messages that left the window, results and
+    replies that were cut off. Each from the last step at which it can still be made good."""
+    return [*_accused(lab)]
+
+
+def _accused(lab: Lab) -> Iterator[Tried]:
+    now, state, first, last = lab.settings, lab.state, lab.steps[0], lab.steps[-1]
     stopped = state.finished.stop_reason if state.finished else ""
     limit = now.max_iterations
     if stopped == "limit" or state.iteration >= limit:
-        yield Change("setting", "max_iterations", value=max(2 * limit, limit + 10)), lab.steps[-1]
+        yield Change("setting", "max_iterations", value=max(2 * limit, limit + 10)), last
+    if stopped == "budget" and now.budget is not None:
+        bounds = {name: value for name, value in _plain(now.budget).items() if value is not None}
+        yield Change("setting", "budget", value={name: _LARGER * value for name, value in bounds.items()}), last
     if any(isinstance(r.event, ToolDone) and r.event.full is not None for r in lab.records):
-        yield Change("setting", "max_observation_chars", value=8 * now.max_observation_chars), first
-    if any(isinstance(r.event, ThinkDone) and r.event.finish == "length" for r in lab.records):
-        yield Change("setting", "max_tokens"), first
+        change = Change("setting", "max_observation_chars", value=_LARGER * now.max_observation_chars)
+        yield from ((change, step) for step in ([last] if lab.long else [first]))
+    replies = [r.event for r in lab.records if isinstance(r.event, ThinkDone) and r.event.finish == "length"]
+    for reply in replies[-1:]:
+        yield Change("setting", "max_tokens"), reply.iteration if reply.iteration in lab.cuts else first
     if any(isinstance(r.event, ContextCompacted) for r in lab.records):
         if now.max_history_messages is not None:
-            yield Change("setting", "max_history_messages"), 0
+            yield Change("setting", "max_history_messages"), last
         if now.context_budget is not None:
-            yield Change("setting", "context_budget", value=8 * now.context_budget), 0
+            yield Change("setting", "context_budget", value=_LARGER * now.context_budget), last
+
+
+def _doubted(lab: Lab) -> Iterator[Tried]:
+    first = lab.steps[0]
+    if lab.settings.temperature != 0:
+        yield Change("setting", "temperature", value=0.0), first
+    if any(isinstance(record.event, ToolSelectionStarted) for record in lab.records):
+        yield Change("setting", "selection_threshold"), 0
 
 
 def thresholds(lab: Lab) -> list[Tried]:

@@ -7,7 +7,7 @@ step at which it still does: there the run went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from treadle._inspect.evals.stats import Share
 from treadle._inspect.why import candidates, reasons
 from treadle._inspect.why.budgeted_model import SearchBudget
 from treadle._inspect.why.changes import Change
+from treadle._inspect.why.effects import Guesses, StandIn, Stub, Stubs
 from treadle._inspect.why.experiments import Experiment, Lab
 from treadle._inspect.why.findings import Cause, Causes
 from treadle._inspect.why.judges import ByModel, Custom, Judge, judge_for
@@ -29,6 +30,7 @@ from treadle._inspect.why.marks import Mark, check_step, marks_in
 from treadle._inspect.why.notebook import Notebook
 from treadle._inspect.why.patches import patch_for
 from treadle._inspect.why.pieces import pieces
+from treadle._inspect.why.points import Plan, fork_points, plan, tried_at
 from treadle._inspect.why.ranking import ranked
 from treadle._inspect.why.variants import GUARDS, name_of
 from treadle._journal.memory import MemoryJournal
@@ -76,6 +78,10 @@ async def find_causes(
     parallel: Count = 4,
     trials: Count = 1,
     files: Iterable[str | Path] = (),
+    stubs: Mapping[str, Stub] | None = None,
+    stand_ins: Iterable[StandIn] = (),
+    guess: bool = False,
+    on_plan: Callable[[Plan], None] | None = None,
     on_experiment: Callable[[Experiment], None] | None = None,
 ) -> Causes:
     """Find the smallest change with which a recorded run of `agent` would have gone right.
@@ -83,9 +89,11 @@ async def find_causes(
     The run is forked at its steps with one thing changed, and judged: by `check` (or a function of the run's state), by
     what is expected (`answer`: a text or number in it; `call`: a tool, with `args`; of the whole run, or of `step`), by
     a person's mark on the run (`mark_wrong`), for a run that failed by how it ends, and as a last resort by
-    `judge_model`. Nothing with an effect runs: `pure` tools only, all other results come from the log. `models`,
-    `dialects`, `lines` of the prompt and `guards` are others to try, `also` changes of your own with the step they
-    begin at. At most `requests` model requests are made; what was begun is kept in the agent's journal, and the same
+    `judge_model`. Nothing with an effect runs: `pure` tools only, all other results come from the log. What it has no
+    result of is answered by `stubs` (a text or a function by the name of a tool), by `stand_ins` of your own, or with
+    `guess` by the agent's model, which is asked once for each call what it would have returned. `models`, `dialects`,
+    `lines` of the prompt and `guards` are others to try, `also` changes of your own with the step they begin at. At
+    most `requests` model requests are made; what was begun is kept in the agent's journal, and the same
     call again goes on with it.
     """
     records = await _records(agent, run)
@@ -106,10 +114,17 @@ async def find_causes(
         budget,
         journal=agent.journal or MemoryJournal(),
         models=named,
+        stand_ins=[
+            *([Stubs(stubs)] if stubs else []),
+            *stand_ins,
+            *([Guesses(agent.models[0], budget, records)] if guess else []),
+        ],
         parallel=parallel,
         on_experiment=on_experiment,
     )
     lab.trials = trials
+    if on_plan is not None:
+        on_plan(plan(lab, len(_planned(lab, wanted))))
     return await search(lab, wanted, marks)
 
 
@@ -174,6 +189,7 @@ def _report(result: Causes) -> dict[str, Any]:
             }
             for cause in result.causes
         ],
+        "located": str(result.located.change) if result.located else "",
         "requests": result.requests,
         "reused": result.reused,
         "tokens": result.tokens,
@@ -187,17 +203,20 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
     complete, repeated, until = True, None, 0
     reused, usage = budget.reused, budget.usage
     try:
-        again = await lab.try_one(Change("nothing"), lab.steps[0])
+        begin = lab.steps[-1] if lab.long else lab.steps[0]
+        again = await lab.try_one(Change("nothing"), begin)
         if again.helps and lab.trials == 1:
             lab.trials = AGAIN_WHEN_RANDOM
-            again = await lab.try_one(Change("nothing"), lab.steps[0])
+            again = await lab.try_one(Change("nothing"), begin)
         repeated = again.share
         if again.helps:
             until = await _last_step(lab, again)
         if not (again.right == again.trials and suspects(lab)):  # else a plug-in that took no part was the cause
-            await _try_kinds(lab, wanted, marks)
+            await _locate(lab, marks)
+            if not (lab.long and await _backwards(lab, wanted, repeated)):
+                await _try_kinds(lab, wanted, marks)
             lab.from_the_start = await _from_the_start(lab)
-            if not ranked(lab.done, repeated, lab.from_the_start):
+            if not _helping(lab, repeated):
                 await _with_narrowing(lab, candidates.finest(lab))
             repeated = await _chance(lab, repeated)
             await _shake(lab, repeated)
@@ -208,8 +227,72 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
     return Causes(
         lab.records[0].run, judge.name, problem, tuple(causes), tuple(lab.done), repeated, budget.requests - spent,
         budget.reused - reused, used.total_tokens, used.cost, complete and whole and not budget.out.is_set(),
-        lab.left_out, until,
+        lab.left_out, until, _located(lab),
     )  # fmt: skip
+
+
+def _helping(lab: Lab, repeated: Share | None) -> list[Experiment]:
+    """What may be the cause, the best first."""
+    return ranked(lab.candidates, repeated, lab.from_the_start)
+
+
+async def _locate(lab: Lab, marks: Sequence[Mark]) -> None:
+    """Put what was expected where the wrong value stands. It says where that comes from; a cause it is not."""
+    tried = candidates.corrected(lab, _expected(lab.judge, marks))
+    lab.locating |= {repr(change) for change, _ in tried}
+    await lab.try_all(tried_at(tried, lab.steps[-1]) if lab.long else tried)
+
+
+def _located(lab: Lab) -> Experiment | None:
+    return next((one for one in lab.done if one.helps and repr(one.change) in lab.locating), None)
+
+
+async def _backwards(lab: Lab, wanted: Wanted, repeated: Share | None) -> bool:
+    """Search a long run from its end: first what its log accuses, then every suspect where it is cheapest to try.
+    Return whether something helps."""
+    await lab.try_all([*wanted.also, *reasons.accused(lab)])
+    if _helping(lab, repeated):
+        return True
+    points = fork_points(lab)
+    for index, point in enumerate(points):
+        before = lab.budget.requests
+        share = (lab.budget.limit - before) // 2
+        doubted = candidates.texts(lab) if _helping(lab, repeated) else _suspects(lab, late=index == 0)
+        suspects = tried_at(doubted, point)
+        for start in range(0, len(suspects), _AT_ONCE):
+            if lab.budget.requests - before >= share and index < len(points) - 1:
+                break
+            await _with_narrowing(lab, suspects[start : start + _AT_ONCE])
+        helping = _helping(lab, repeated)
+        if index == 0 and not helping:
+            left = max(0, share - (lab.budget.requests - before))
+            await _with_narrowing(lab, tried_at(candidates.finest(lab), point)[:left])
+            helping = _helping(lab, repeated)
+        asked = {lab.asked_at[one.change.record] for one in helping if one.change.record in lab.asked_at}
+        if helping and all(one.change.kind != "result" and one.change.record not in lab.asked_at for one in helping):
+            return True
+        # That it goes right without a result, or a part of it, does not say why it was asked for: that comes next.
+        if helping:
+            points[index + 1 :] = sorted(asked - {*points[: index + 1]}, reverse=True)[:1]
+    return bool(_helping(lab, repeated))
+
+
+_AT_ONCE = 8
+"""How many experiments are begun before it is looked what they have cost."""
+
+
+def _suspects(lab: Lab, *, late: bool) -> list[tuple[Change, int]]:
+    """What may be the cause, in the order of what the log gives against it. What was said of tools decides which call
+    is made, and no longer what is answered."""
+    texts, results = candidates.texts(lab), candidates.results(lab)
+    prompts = [pair for pair in texts if pair[0].kind == "prompt"]
+    beside = [pair for pair in texts if pair[0].kind == "passage"]
+    other = [*reasons.settings(lab), *reasons.guards(lab), *reasons.tools(lab)]
+    return [*prompts, *results, *beside, *candidates.again(lab), *other] if late else [*texts, *results, *other]
+
+
+def _planned(lab: Lab, wanted: Wanted) -> list[tuple[Change, int]]:
+    return [*wanted.also, *_suspects(lab, late=False), *candidates.again(lab), *reasons.thresholds(lab)]
 
 
 def suspects(lab: Lab) -> list[str]:
@@ -250,7 +333,7 @@ async def _try_kinds(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> None:
     await _with_narrowing(lab, candidates.texts(lab))
     await _with_narrowing(lab, candidates.results(lab))
     await lab.try_all([*reasons.settings(lab), *candidates.again(lab), *reasons.thresholds(lab), *reasons.guards(lab)])
-    await lab.try_all([*reasons.tools(lab), *candidates.corrected(lab, _expected(lab.judge, marks))])
+    await lab.try_all(reasons.tools(lab))
     calls = [mark.call for mark in marks if mark.call]
     await lab.try_all(reasons.additions(lab, calls, wanted.lines, wanted.guards))
     await lab.try_all([*reasons.dialects(lab, wanted.dialects), *reasons.models(lab)])
@@ -271,7 +354,8 @@ async def _narrow(lab: Lab, helped: Experiment) -> None:
     """Try smaller pieces of a change that helps."""
     change = helped.change
     if change.records:
-        await _with_narrowing(lab, candidates.groups(lab, change.records))
+        groups = candidates.groups(lab, change.records)
+        await _with_narrowing(lab, tried_at(groups, helped.step) if lab.long else groups)
         return
     parts = pieces(change.before)
     if len(parts) < 2 or (change.kind == "passage" and change.name == "history" and change.record < 0):
@@ -284,14 +368,15 @@ async def _narrow(lab: Lab, helped: Experiment) -> None:
 async def _chance(lab: Lab, repeated: Share | None) -> Share | None:
     """How often the same again goes right, once something seems to help. That it failed when it was repeated once says
     little of a model that is right now and then; if that is what it is, what helped is repeated as well."""
-    best = ranked(lab.done, repeated, lab.from_the_start)
+    best = _helping(lab, repeated)
     if lab.trials > 1 or not best or lab.agent.settings.temperature == 0:
         return repeated
-    again = await lab.try_one(Change("nothing"), lab.steps[0], trials=AGAIN_WHEN_RANDOM)
+    begin = best[0].step if lab.long else lab.steps[0]
+    again = await lab.try_one(Change("nothing"), begin, trials=AGAIN_WHEN_RANDOM)
     if not again.helps:
         return repeated
     lab.trials = AGAIN_WHEN_RANDOM
-    while todo := [e for e in ranked(lab.done, again.share, lab.from_the_start) if e.trials < lab.trials]:
+    while todo := [e for e in _helping(lab, again.share) if e.trials < lab.trials]:
         await lab.try_all([(experiment.change, experiment.step) for experiment in todo])
     return again.share
 
@@ -301,7 +386,7 @@ async def _shake(lab: Lab, repeated: Share | None) -> None:
 
     Only where several changes help, and chance is not measured already.
     """
-    best = ranked(lab.done, repeated, lab.from_the_start)
+    best = _helping(lab, repeated)
     if lab.trials > 1 or len(best) < 2:
         return
     for experiment in best[:SHAKEN_MOST]:
@@ -313,7 +398,7 @@ async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) ->
     whole = True
     if without := _without_plugins(lab, repeated):
         causes.append(Cause(without, without.step, ""))
-    for rank, experiment in enumerate(ranked(lab.done, repeated, lab.from_the_start)):
+    for rank, experiment in enumerate(_helping(lab, repeated)):
         last = experiment.step
         if rank == 0 and not causes:  # where it went wrong is the same place for all of them
             try:
