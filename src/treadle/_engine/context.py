@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treadle._dialects.base import Dialect, Prompts
-from treadle._engine.acting.execute import allowed_for_run
+from treadle._engine.acting.execute import allowed_for_run, for_call
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.core.execution import Execution, deps_of
 from treadle._engine.reply_policy import ReplyPolicy
@@ -127,7 +127,9 @@ class RunContext(Generic[DepsT_co]):
 
     def allowed_for_run(self, call: ToolCall) -> bool:
         """Return whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
-        return allowed_for_run(self._execution, call, self.why_asked(call.id))
+        tool = for_call(self._execution, call, self.tool(call.name))
+        scope = tool.scope if tool is not None else ""
+        return allowed_for_run(self._execution, call, self.why_asked(call.id), scope)
 
     # ---- tokens
 

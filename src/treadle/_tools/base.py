@@ -168,6 +168,11 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """What it was called before it got its name: `ask` finds it by these too, whatever it is shown as."""
     polling: bool = False
     """It is asked for the same thing until that is there: the loop guard does not count its calls as repetitions."""
+    for_call: Callable[[Any, Mapping[str, Any]], Tool] | None = None
+    """Returns this tool with the policy for one call, where that depends on the run and the arguments: what a shell is
+    asked to do may read only, or send."""
+    scope: str = ""
+    """What a person allows who allows "always": calls of this scope, instead of every call of the tool."""
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool {self.name!r}: ")

@@ -79,6 +79,7 @@ async def admit(
     tool = tool or run.tools.callable_tool(run.state, call.name)
     if call.repaired and (guess := _guess(run, call, tool)):  # a plug-in may have sent it to another tool
         return guess
+    chosen, tool = tool, for_call(run, call, tool)
     if run.in_experiment and not may_run_again(tool):
         return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)
     policy = _policy(run, tool)
@@ -91,7 +92,8 @@ async def admit(
         verdict = await _approved(run, call, tool, why, extras)
         if isinstance(verdict, ToolOutcome):
             return verdict
-        call = verdict
+        if verdict is not call:  # a person has changed what it does
+            call, tool = verdict, for_call(run, verdict, chosen) or tool
     return Admitted(call, tool) if tool is None or not tool.external else _answered(run, call, tool)
 
 
@@ -116,6 +118,17 @@ def may_run_again(tool: Tool | None) -> bool:
     return tool.effect == "pure" and not tool.context_param and not tool.external and tool.approval == "allow"
 
 
+def for_call(run: Execution, call: ToolCall, tool: Tool | None) -> Tool | None:
+    """Return the tool with its policy for exactly this call; where that cannot be worked out, its own holds."""
+    if tool is None or tool.for_call is None or call.problem:
+        return tool
+    try:
+        return tool.for_call(run.context, {**tool.defaults, **call.args})
+    except Exception:
+        log_handled(logger, "the policy of %s for one call could not be worked out: its own holds", tool.name)
+        return tool
+
+
 def _policy(run: Execution, tool: Tool | None) -> Approval:
     """Return what the tool says itself, unless this run or one around it asks about it. A name without a tool does
     nothing."""
@@ -131,7 +144,7 @@ async def _approved(
 ) -> ToolCall | ToolOutcome:
     """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
     decision = run.state.calls.approvals.get(call.id)
-    if decision is None and allowed_for_run(run, call, why):
+    if decision is None and allowed_for_run(run, call, why, tool.scope):
         return call
     if decision is None:
         if (wrong := _not_to_be_asked_about(run, call, tool, extras)) is not None:
@@ -140,7 +153,7 @@ async def _approved(
         run.calls.asked[call.id] = asked
         await run.flush()
         try:
-            decision = await _ask_person(run, call)
+            decision = await _ask_person(run, call, tool)
         except PASSED_ON:
             raise
         except Exception as error:
@@ -149,6 +162,8 @@ async def _approved(
     if decision is None:
         raise Pause("; ".join(filter(None, (why or f"approval of {call.name}", unseen_in(call.args)))), (call,))
     if decision.allow:
+        if decision.always and tool.scope and decision.tool != tool.scope:  # said elsewhere, about the name
+            await run.emit(msgspec.structs.replace(decision, tool=tool.scope))
         return call if decision.args is None else msgspec.structs.replace(call, args=decision.args, raw="")
     return _refused(call, f"the user refused{f': {decision.note}' if decision.note else ''}")
 
@@ -162,20 +177,21 @@ def _not_to_be_asked_about(run: Execution, call: ToolCall, tool: Tool, extras: M
     return None if wrong is None else run.masks.outcome(wrong, run.limits.max_chars)
 
 
-def allowed_for_run(run: Execution, call: ToolCall, why: str) -> bool:
-    """Return whether a person has allowed every call of this tool, in this run or one around it. What was allowed
-    before anything was read from outside does not hold for what comes of it (`why`)."""
+def allowed_for_run(run: Execution, call: ToolCall, why: str, scope: str = "") -> bool:
+    """Return whether a person has allowed every call of this tool, or of its `scope`, in this run or one around it.
+    What was allowed before anything was read from outside does not hold for what comes of it (`why`)."""
+    name = scope or call.name
     states = (around.state for around in run.around())
-    return any(call.name in (state.provenance.always if why else state.calls.always_allowed) for state in states)
+    return any(name in (state.provenance.always if why else state.calls.always_allowed) for state in states)
 
 
-async def _ask_person(run: Execution, call: ToolCall) -> Approved | None:
+async def _ask_person(run: Execution, call: ToolCall, tool: Tool) -> Approved | None:
     """Whoever can ask a person does: first in this run, then in those around it."""
     for around in run.around():
         for hook in around.hooks.on_approval:
             answer = await hook(run.context, call)
             if answer is not None:
-                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=call.name)
+                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=tool.scope or call.name)
                 await run.emit(decision)
                 if decision.allow and decision.always and around is not run:
                     # "Always" is said to whoever asked: it holds in that run and in all that are inside it.

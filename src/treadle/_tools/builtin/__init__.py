@@ -43,6 +43,10 @@ _MODULES = {
 """The module, below this package, with the factory of a built-in; that of any other is in `web`, under its name."""
 
 
+_OF_WORKSPACES = ("bash", "shell", "terminal", "edit", "edit_file", "write_file", "read_file", "glob", "grep")
+"""What is looked for here, and belongs to the folder of a run: its changes can be taken back."""
+
+
 DEFAULT_PARAMETERS: dict[str, dict[str, Any]] = {"files": {"folder": ".", "write": False, "hidden": False}}
 """Parameters of built-in tools that are only named: files are those of the current folder, read-only, none hidden."""
 
@@ -55,6 +59,11 @@ def builtin_factory(name: str) -> Callable[..., Tool | list[Tool]]:
 def builtin(name: str, **params: Any) -> Tool | list[Tool]:
     """The built-in tool `name`, or the list of tools that it stands for; `params` go to its factory."""
     if name not in BUILTINS:
+        if name in _OF_WORKSPACES:
+            raise ConfigError(
+                f"{name!r} is no built-in tool: a shell and tools that change files work in a workspace, which can be "
+                "set back: treadle code, or plugins=[Workspace(...)]; builtin('files', folder=...) has plain files"
+            )
         near = get_close_matches(name, BUILTINS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(BUILTINS)}"
         raise ConfigError(f"there is no built-in tool {name!r}; {hint}")

@@ -123,6 +123,15 @@ class WorkFolder:
                 raise
         return before is None
 
+    def remove(self, parts: Parts) -> None:
+        """Remove a file."""
+        if not parts:
+            raise ToolError("the path is empty: give the path of a file")
+        with _explain_errors(parts), self._folder(parts[:-1]) as folder:
+            if folder.regular(parts[-1]) is None:
+                raise FileNotFoundError
+            folder.remove(parts[-1])
+
     @contextmanager
     def _folder(self, parts: Parts, *, create: bool = False) -> Generator[_Handle | _Checked]:
         if not self._handles:

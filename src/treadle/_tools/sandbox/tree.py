@@ -24,14 +24,14 @@ def measure(root: int, enough: int = 0, scratch: tuple[str, ...] = ()) -> TreeUs
 
     Pages that several processes share count once for each in the quick sum, and in parts in the exact one.
     """
-    pids = _descendants(root)
+    pids = descendants(root)
     resident = [_resident(pid) for pid in pids]
     if sum(resident) > enough:
         resident = [_proportional(pid) for pid in pids]
     return TreeUse(sum(resident), sum(_threads(pid) for pid in pids), _files(pids[-1], scratch))
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     """Processes whose parent has ended stay in the tree: the first process of their namespace adopts them."""
     children = _children if os.path.exists(f"/proc/{root}/task/{root}/children") else _all_children().get
     pids = [root]
