@@ -92,7 +92,7 @@ def other_tools(gates: Gates) -> list[Any]:
         )
 
     @tool(approval="ask")
-    async def send_mail(to: str, subject: str, text: str) -> str:
+    async def send_mail(to: str, subject: str, text: str, cc: tuple[str, ...] = ()) -> str:
         """Send a mail."""
         return f"delivered to {to}"
 

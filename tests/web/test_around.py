@@ -158,9 +158,11 @@ def test_pictures_and_texts_go_with_a_question(talk: Stage, tmp_path: Path):
     for _ in range(2):  # as it was sent, and as the journal gives it back
         assert page.locator(".question img").count() == 1
         page.wait_for_function("() => document.querySelector('.question img').naturalWidth > 0")
-        link = page.locator(".question-file")
-        assert link.inner_text().strip() == "plan.pdf"
-        got = page.request.get(page.evaluate("document.querySelector('.question-file').href"))
+        links = page.locator(".question-file")
+        assert [name.strip() for name in links.all_inner_texts()] == ["figures.csv", "plan.pdf"]
+        assert page.locator(".question p").inner_text() == "What is this?", "a file is a file, not part of the words"
+        assert page.locator(".head h1").inner_text() == "What is this?"
+        got = page.request.get(links.last.evaluate("(link) => link.href"))
         assert (got.body(), got.headers["content-type"]) == (PDF, "application/pdf")
         assert got.headers["content-security-policy"].startswith("sandbox;")
         page.reload()

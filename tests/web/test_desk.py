@@ -12,7 +12,7 @@ import pytest
 
 from kit import add, call
 from server.serving import Client, has_results, serving
-from treadle import Agent, ScriptedModel, Usage
+from treadle import Agent, ScriptedModel, Usage, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
@@ -86,6 +86,8 @@ def test_sums_charts_and_the_list_in_pages(stage: Stage, shoot: Shoot):
     assert (totals["Runs"], totals["Cost"], totals["Tool calls"]) == ("120", "$0.24", "120")
     assert totals["Succeeded"] == "85 %"
     assert page.locator(".chart rect.all").count() > 3
+    sizes = page.evaluate("[...document.querySelectorAll('.totals > div')].map((one) => one.offsetTop)")
+    assert sorted(sizes.count(row) for row in set(sizes)) == [6, 6], "no ragged row"
     tables = " ".join(page.locator(".sums").all_inner_texts())
     for name in ("guide", "scout", "gpt", "claude", "search", "read", "answer", "error"):
         assert name in tables
@@ -136,7 +138,7 @@ def test_notes_are_kept_and_found(stage: Stage):
     page.get_by_role("combobox", name="Tag").select_option("odd")
     stage.count(".run", 1)
     assert kept[0]["run_id"] == "past-000007"
-    assert "thumb down · #odd · “It read the wrong page.”" in page.locator(".run-facts").inner_text()
+    assert "thumb down · #odd · “It read the wrong page.”" in (page.locator(".run-facts").text_content() or "")
     page.locator(".run-question").click()
     page.get_by_label("Inspect this run").click()
     page.get_by_label("Remove the tag odd").click()
@@ -194,3 +196,29 @@ def test_everything_can_be_read_reached_and_fits_a_phone(browser: Any, client: C
         stage.page.keyboard.press("Enter")
         stage.page.wait_for_function("() => document.querySelectorAll('.filter select')[1].value !== ''")
         context.close()
+
+
+def test_a_few_runs_are_narrow_bars_and_a_refused_call_has_not_failed(browser: Any, built_page: None):
+    @tool(approval="ask")
+    async def erase(path: str) -> str:
+        """Erase a file."""
+        return "gone"
+
+    model = ScriptedModel(lambda r: "Left as it was." if has_results(r) else call("erase", path="x"))
+    with serving({"guide": Agent(model, tools=[erase])}) as client:
+        run = client.start("Erase x")
+        client.wait(run, "paused")
+        waiting = client.get(f"/api/runs/{run}")["waiting"][0]
+        client.post(f"/api/runs/{run}/approvals", {"call_id": waiting["call_id"], "allow": False})
+        client.wait(run)
+        context = browser.new_context(viewport=SIZE)
+        stage = Stage(context.new_page(), client, Gates())
+        page = open_runs(stage)
+        texts = dict(
+            zip(page.locator(".totals dt").all_inner_texts(), page.locator(".totals dd").all_inner_texts(), strict=True)
+        )
+        assert (texts["Tool calls"], texts["Failed calls"]) == ("1", "0")
+        chart, bar = page.locator(".chart svg").bounding_box(), page.locator(".chart rect.all").bounding_box()
+        assert bar["width"] < chart["width"] / 10
+        context.close()
+        assert not stage.faults, stage.faults

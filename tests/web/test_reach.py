@@ -66,6 +66,14 @@ def test_everything_has_a_name_and_what_happens_is_said(stage: Stage):
     assert landmarks == [True, True, True]
 
 
+def test_several_answers_are_no_landmarks_of_one_name(stage: Stage, axe: Any):
+    stage.ask("Good morning.")
+    stage.finish()
+    stage.ask("Good evening.")
+    stage.finish(2)
+    assert axe(stage.page) == []
+
+
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
 
 
@@ -112,9 +120,17 @@ def test_on_a_phone(browser: Any, shoot: Shoot):
         wide = stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert not wide, "the page is wider than the phone"
         assert not stage.page.locator(".sidebar").is_visible()
-        stage.page.get_by_role("button", name="Conversations").tap()
+        stage.page.get_by_role("button", name="Conversations and views").tap()
         stage.see(".conversation .open").tap()
         stage.page.locator(".sidebar").wait_for(state="hidden")
+        for view in ("Runs", "Agents"):  # there and back from every view
+            stage.page.get_by_role("button", name="Conversations and views").tap()
+            stage.page.get_by_role("link", name=view, exact=True).tap()
+            stage.page.locator(".sidebar").wait_for(state="hidden")
+            stage.see(".desk-head h1", has_text=view)
+        stage.page.get_by_role("button", name="Conversations and views").tap()
+        stage.see(".conversation .open").tap()
+        stage.finish()
         stage.page.get_by_label("Inspect this run").tap()
         stage.see(".record")
         shoot(stage.page, "phone-inspector")

@@ -46,24 +46,21 @@ def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[...,
     stage.finish()
     page.get_by_label("Inspect this run").click()
     page.get_by_role("tab", name="Why").click()
-    page.get_by_role("button", name="Find the cause").click()
-    stage.see(".why .failed", has_text="somebody has to say what is wrong")
-    assert page.get_by_label("What is wrong", exact=True).locator("option").all_inner_texts() == [
-        "The answer is wrong",
-        "Step 1 is wrong",
-        "Step 2 is wrong",
-    ]
-    page.get_by_label("Expected", exact=True).fill("5")
-    page.get_by_role("button", name="Mark as wrong").click()
-    stage.see(".why >> text=Expected: 5")
-    page.get_by_role("button", name="Find the cause").click()
-    stage.see(".causes li", has_text="the system prompt without 'Always round up.'")
-    page.get_by_text("The first request that differs").first.click()
-    stage.see(".causes .difference .removed", has_text="Always round up.")
+    assert page.get_by_role("button", name="Find out why").is_disabled(), "nobody has said what is wrong"
+    assert "At most 60 model requests" in page.locator(".why-cost").inner_text()
+    where = page.get_by_label("Where?").locator("option").all_inner_texts()
+    assert where == ["In the end, whatever the way", "At step 1", "At step 2"]
+    assert axe(page, ".why") == []
+    page.get_by_label("What should it have said?").fill("5")
+    page.get_by_role("button", name="Find out why").click()
+    stage.see(".cause", has_text="It goes right with the system prompt without 'Always round up.'")
+    assert page.locator(".why-wanted").inner_text().startswith("It should have said 5.")
+    assert page.locator(".cause .difference .removed").first.inner_text().strip().endswith("Always round up.")
+    page.locator(".why-group summary").first.click()
     tree = page.get_by_role("list", name="Experiments")
     assert "The same again" in tree.inner_text()
     stage.see(".experiments li.right", has_text="Always round up.")
     assert tree.locator("li.wrong").count() >= 1
     assert axe(page, ".why") == []
     tree.locator("li.right").get_by_role("link", name="The difference").first.click()
-    stage.see(".compare .pair.changed", has_text="It is 5.")
+    stage.see(".pairs .pair.changed", has_text="It is 5.")

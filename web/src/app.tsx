@@ -3,6 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { versions } from "./branches";
 import { again, current, enter, go, stop, store, toBranch } from "./model";
+import { isDrawer, useDrawer } from "./parts/bar";
 import { Composer } from "./parts/composer";
 import { Guard } from "./parts/guard";
 import { Help } from "./parts/help";
@@ -30,15 +31,17 @@ function Frame() {
   const inspected = useStore(store, (now) => now.inspected);
   const sidebar = useStore(store, (now) => now.sidebar);
   const place = usePlace();
+  const inspecting = !!inspected && !place;
+  const drawer = useDrawer(inspecting);
   return (
-    <div class={`frame${sidebar ? " with-sidebar" : ""}${inspected && !place ? " with-inspector" : ""}`}>
+    <div class={`frame${drawer ? " with-drawer" : ""}${sidebar ? " with-sidebar" : ""}${inspecting ? " with-inspector" : ""}`}>
       {!place && (
         <a class="skip" href="#composer">
           Skip to the message box
         </a>
       )}
       <Sidebar />
-      {sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
+      {drawer && sidebar && <button type="button" class="scrim" aria-label="Close the list of conversations" onClick={() => store.set({ sidebar: false })} />}
       {place ? (
         <main class="main" aria-label={{ runs: "Runs", agents: "Agents", memory: "Memory", compare: "Two runs" }[place.name]} id="desk">
           <Guard key={place.name} what="This view cannot be shown">
@@ -51,7 +54,7 @@ function Frame() {
           <Composer />
         </main>
       )}
-      {inspected && !place && (
+      {inspecting && (
         <Guard key={inspected} what="This run cannot be inspected">
           <Inspected run={inspected} />
         </Guard>
@@ -115,7 +118,7 @@ function shortcuts(event: KeyboardEvent): void {
     document.getElementById("composer")?.focus();
   } else if (event.altKey && event.code === "KeyS") {
     event.preventDefault();
-    if (matchMedia("(max-width: 760px)").matches) store.set({ sidebar: true });
+    if (isDrawer(!!state.inspected)) store.set({ sidebar: true });
     document.getElementById("search")?.focus();
   } else if (event.altKey && event.code === "KeyR") {
     event.preventDefault();

@@ -1,14 +1,13 @@
-// Files that go with a question: pictures as they are or smaller, text as text, documents and sound as they are.
+// Files that go with a question: pictures as they are or smaller, text, documents and sound as they are.
 
 import type { Question } from "./api";
 
 export interface Attachment {
-  kind: "image" | "audio" | "file" | "text";
+  kind: "image" | "audio" | "file";
   name: string;
   mime: string;
-  /** base64 of the content; empty for text. */
+  /** base64 of the content. */
   data: string;
-  text: string;
 }
 
 const MOST = 8;
@@ -34,13 +33,13 @@ export async function attach(have: Attachment[], files: File[]): Promise<Attachm
     if (PICTURE.test(file.type)) {
       const picture = await encoded(file, Math.min(room, MOST_PICTURE));
       if (!picture) return `${file.name} is too large to send with this question.`;
-      all.push({ kind: "image", name: file.name || "pasted picture", text: "", ...picture });
+      all.push({ kind: "image", name: file.name || "pasted picture", ...picture });
     } else if (document || SOUND.test(file.type)) {
       if (file.size * 1.37 > room) return `${file.name} is too large to send with this question.`;
-      all.push({ kind: document ? "file" : "audio", name: file.name, mime: document || file.type, data: await base64(file), text: "" });
+      all.push({ kind: document ? "file" : "audio", name: file.name, mime: document || file.type, data: await base64(file) });
     } else if (TEXT.test(file.type) || TEXT_NAME.test(file.name)) {
       if (file.size > MOST_TEXT) return `${file.name} is too long: a text may have ${MOST_TEXT / 1000} kB.`;
-      all.push({ kind: "text", name: file.name, mime: file.type || "text/plain", data: "", text: await file.text() });
+      all.push({ kind: "file", name: file.name, mime: TEXT.test(file.type) ? file.type : "text/plain", data: await base64(file) });
     } else return `${file.name || "This file"} cannot be sent: pictures (PNG, JPEG, GIF, WebP), sound, PDF and text can.`;
   }
   return all;
@@ -64,20 +63,9 @@ async function base64(blob: Blob): Promise<string> {
   return btoa(text);
 }
 
-/** The question as the server takes it, and as it is read again later. */
+/** The question as the server takes it, and as it is shown. A text file is a file too: for a model it is made text by the server. */
 export function withAttachments(words: string, files: Attachment[]): { question: Question; shown: string } {
-  const texts = files.filter((file) => !file.data).map((file) => `File ${file.name}:\n\n${fenced(file.text)}`);
-  const shown = [words, ...texts].filter(Boolean).join("\n\n");
-  const others = files.filter((file): file is Attachment & { kind: "image" | "audio" | "file" } => file.kind !== "text");
-  if (!others.length) return { question: shown, shown };
-  return {
-    question: [{ type: "text", text: shown || "Look at this." }, ...others.map(({ kind, data, mime, name }) => ({ type: kind, data, mime, name }))],
-    shown: shown || "Look at this.",
-  };
-}
-
-function fenced(text: string): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = "`".repeat(longest + 1);
-  return `${fence}\n${text}\n${fence}`;
+  const shown = words || "Look at this.";
+  if (!files.length) return { question: words, shown: words };
+  return { question: [{ type: "text", text: shown }, ...files.map(({ kind, data, mime, name }) => ({ type: kind, data, mime, name }))], shown };
 }

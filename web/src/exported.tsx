@@ -1,5 +1,6 @@
 // The page in a file of its own: the runs that the file carries, which can be looked at and replayed, and nothing else.
 
+import "./styles/base.css"; // first: it says which layer of styles is above which
 import DOMPurify from "dompurify";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -11,7 +12,6 @@ import { Guard } from "./parts/guard";
 import { Notice } from "./parts/notice";
 import { TurnView } from "./parts/turn";
 import { applied, EMPTY } from "./view";
-import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/thread.css";
 import "./styles/markdown.css";

@@ -1,7 +1,7 @@
+import "./styles/base.css"; // first: it says which layer of styles is above which
 import { render } from "preact";
 import { App } from "./app";
 import { enter, refresh, store, visit } from "./model";
-import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/thread.css";
 import "./styles/markdown.css";

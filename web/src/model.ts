@@ -342,11 +342,10 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
-  const sent = files.flatMap(({ kind, mime, name, data }) => (kind === "text" ? [] : [{ kind, mime, name, data }]));
-  if (sent.length) sentFiles.set(run, sent.map(({ mime, data }) => `data:${mime};base64,${data}`));
+    if (files.length) sentFiles.set(run, files.map(({ mime, data }) => `data:${mime};base64,${data}`));
   keepOptions(conversation || run, options);
   starting.add(run);
-  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows, files: sent.map(({ kind, mime, name }) => ({ kind, mime, name })) });
+  add({ run, agent, model, question: shown, created: Date.now() / 1000, follows, files: files.map(({ kind, mime, name }) => ({ kind, mime, name })) });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));

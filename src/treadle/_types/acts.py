@@ -13,6 +13,8 @@ MAX_VALUE = 200
 """Characters of an identifying value, and of the result of a call, that the ledger keeps."""
 _MAX_ARGS = 12
 ActState = Literal["done", "failed", "refused", "unknown"]
+NOT_ADMITTED = frozenset(("denied", "rejected"))
+"""The errors of calls that somebody or something did not allow: nothing was tried, so nothing failed."""
 
 
 class Act(Struct, frozen=True, omit_defaults=True, gc=False):

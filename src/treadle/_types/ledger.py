@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.acts import ActState, LedgerEntry, short
+from treadle._types.acts import NOT_ADMITTED, ActState, LedgerEntry, short
 from treadle._types.messages import text_of
 
-_NOT_RUN = ("denied", "rejected", "invalid_args", "cancelled", "unknown_tool")
+_NOT_RUN = NOT_ADMITTED | {"invalid_args", "cancelled", "unknown_tool"}
 _UNSURE = ("unknown_outcome", "timeout", "cancelled")
 _OWN_WORDS = re.compile(r"^Tool '[^']*' (?:failed|was not run|was not called)?(?:, because)?[: ]*")
 _SAYS_ERROR = re.compile(r"\s*error\b\s*[:!\-]", re.IGNORECASE)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._types import events as ev
+from treadle._types.acts import NOT_ADMITTED
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, join_content
 from treadle._types.provenance import Provenance
 from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted, flat
@@ -57,7 +58,7 @@ class Spending:
     def count_call(self, event: ev.ToolDone, *, inside: bool = False) -> None:
         """Count a finished call. What one inside another has cost is in the cost of that other one."""
         self.counters.tool_calls += 1
-        self.counters.failed_calls += bool(event.error)
+        self.counters.failed_calls += bool(event.error) and event.error not in NOT_ADMITTED
         self.counters.truncated_observations += event.full is not None
         if inside:
             return

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from treadle._types import events as ev
+from treadle._types.acts import NOT_ADMITTED
 from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import ANSWERING, CONVERSATION, RunState
 from treadle._types.usage import NO_USAGE
@@ -24,8 +25,6 @@ from treadle._view.waiting import waiting_calls
 
 TURN, STATUS, COST, ANSWER, END = "turn", "status", "cost", "answer", "end"
 """The ids of items that there is one of."""
-_NOT_ADMITTED = ("denied", "rejected")
-"""The errors of calls that somebody or something did not allow."""
 
 
 class RunView:
@@ -437,7 +436,7 @@ def _ended(event: ev.ToolDone) -> CallState:
         return "done"
     if event.error == "cancelled":
         return "cancelled"
-    return "refused" if event.error in _NOT_ADMITTED else "failed"
+    return "refused" if event.error in NOT_ADMITTED else "failed"
 
 
 _HANDLERS: dict[type, list[Callable[[RunView, Any, ev.Record], None]]] = {

@@ -3,37 +3,58 @@
 import { useState } from "preact/hooks";
 import { api } from "../api";
 import { plural, pretty, readable } from "../format";
-import { decide } from "../model";
+import { decide, go, store } from "../model";
 import { useReading, Waiting } from "../reading";
-import type { Json, Run } from "../types";
+import { Chevron } from "../parts/icons";
+import type { Run } from "../types";
 import { desk, type AgentFacts } from "./api";
-import { Fields, valueOf, type Schema } from "./form";
+import { argumentsOf, Fields, type Schema } from "./form";
+import { View } from "./view";
 
 export function Agents() {
   const reading = useReading(desk.agents, "agents");
   return (
-    <div class="desk">
-      <header class="desk-head">
-        <h1>Agents</h1>
-      </header>
+    <View title="Agents" aside={reading.value ? `${plural(reading.value.length, "agent")} on this server` : "…"}>
       {!reading.value && <Waiting reading={reading} what="The agents could not be read" />}
       <ul class="agents">
         {reading.value?.map((agent) => (
           <Agent key={agent.name} agent={agent} />
         ))}
       </ul>
-    </div>
+    </View>
   );
 }
 
 function Agent({ agent }: { agent: AgentFacts }) {
   return (
     <li class="agent">
-      <h2>{agent.name}</h2>
-      <p>{agent.description}</p>
-      <p class="quiet">
-        {agent.kind} on {agent.model}, at most {plural(agent.max_iterations, "step")}
-      </p>
+      <header class="agent-title">
+        <h2>{agent.name}</h2>
+        <button
+          type="button"
+          onClick={() => {
+            go("");
+            store.set({ agent: agent.name });
+          }}
+        >
+          Ask it
+        </button>
+      </header>
+      {agent.description && <p>{agent.description}</p>}
+      <dl class="agent-facts">
+        <div>
+          <dt>Model</dt>
+          <dd>{agent.model}</dd>
+        </div>
+        <div>
+          <dt>Works</dt>
+          <dd>{agent.kind === "DagAgent" ? "after a plan, steps side by side" : "step by step"}</dd>
+        </div>
+        <div>
+          <dt>Limit</dt>
+          <dd>{plural(agent.max_iterations, "step")}</dd>
+        </div>
+      </dl>
       {agent.knowledge.length > 0 && (
         <p>
           Knowledge bases:{" "}
@@ -50,6 +71,7 @@ function Agent({ agent }: { agent: AgentFacts }) {
       {agent.tools.map((tool) => (
         <details key={tool.name} class="try">
           <summary>
+            <Chevron size={15} />
             <code>{tool.name}</code> <span class="quiet">{tool.description}</span>
             {tool.approval !== "allow" && <span class="badge">{tool.approval === "ask" ? "asks first" : tool.approval}</span>}
           </summary>
@@ -113,11 +135,7 @@ function Try({ agent, tool, schema }: { agent: string; tool: string; schema: Sch
   }
   const submit = () =>
     attempt(async () => {
-      const args: Record<string, Json> = {};
-      for (const [name, field] of Object.entries(schema.properties ?? {})) {
-        const value = valueOf(field, values[name]);
-        if (value !== undefined) args[name] = value;
-      }
+      const args = argumentsOf(schema, values);
       setRun(null);
       const { run_id } = await desk.tryTool(agent, tool, args);
       await follow(run_id);

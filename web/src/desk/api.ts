@@ -187,7 +187,7 @@ export const desk = {
   forgetUser: (store: string, user: string) => call<{ forgotten: number }>("DELETE", `/api/memory/${encodeURIComponent(store)}${query({ user })}`),
   why: (run: string) => call<Why>("GET", `/api/runs/${encodeURIComponent(run)}/why`),
   expected: (run: string, body: { answer?: string; call?: string; step: number }) => call<Why>("POST", `/api/runs/${encodeURIComponent(run)}/expected`, body),
-  search: (run: string) => call<Why>("POST", `/api/runs/${encodeURIComponent(run)}/why`, {}),
+  search: (run: string, requests: number) => call<Why>("POST", `/api/runs/${encodeURIComponent(run)}/why`, { requests }),
   agents: () => call<{ agents: AgentFacts[] }>("GET", "/api/agents").then((found) => found.agents),
   health: (agent: string) => call<{ servers: McpHealth[] }>("GET", `/api/agents/${encodeURIComponent(agent)}/mcp`).then((found) => found.servers),
   tryTool: (agent: string, tool: string, args: Record<string, Json>) =>

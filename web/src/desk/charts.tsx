@@ -5,14 +5,16 @@ import type { Overview } from "./api";
 
 const HEIGHT = 120;
 const WIDTH = 720;
+/** So many spans are shown at least: one of them alone is no bar as wide as the view. */
+const FEWEST = 24;
 
 export function Bars({ spans, span }: { spans: Overview["spans"]; span: number }) {
-  const first = spans[0]?.start ?? 0;
-  const last = spans.at(-1)?.start ?? first;
-  const places = Math.max(1, Math.round((last - first) / span) + 1);
+  const last = spans.at(-1)?.start ?? 0;
+  const first = Math.min(spans[0]?.start ?? 0, last - (FEWEST - 1) * span);
+  const places = Math.round((last - first) / span) + 1;
   const most = Math.max(1, ...spans.map((one) => one.runs));
   const wide = WIDTH / places;
-  const day = (time: number) => new Date(time * 1000).toLocaleString("en", span < 86_400 ? { day: "numeric", month: "short", hour: "2-digit" } : { day: "numeric", month: "short", year: "2-digit" });
+  const day = (time: number) => new Date(time * 1000).toLocaleString("en", span < 86_400 ? { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short", year: "2-digit" });
   const total = spans.reduce((sum, one) => sum + one.runs, 0);
   return (
     <figure class="chart">

@@ -5,6 +5,7 @@ import { plural, readable, seconds } from "../format";
 import { useReading, Waiting } from "../reading";
 import { desk, type Step } from "./api";
 import { Difference } from "./difference";
+import { View } from "./view";
 
 export function Compare({ first, second }: { first: string; second: string }) {
   const reading = useReading(() => desk.compare(first, second), `${first}/${second}`);
@@ -12,27 +13,19 @@ export function Compare({ first, second }: { first: string; second: string }) {
   const found = reading.value;
   if (!found) {
     return (
-      <div class="desk">
-        <h1>Two runs</h1>
+      <View title="Two runs">
         <Waiting reading={reading} what="These runs could not be compared" />
-      </div>
+      </View>
     );
   }
   const facts = found.facts.filter((fact) => everything || fact.first !== fact.second);
   const steps = found.steps.filter((pair) => everything || pair.change !== "same");
   const same = found.steps.filter((pair) => pair.change === "same").length;
   return (
-    <div class="desk compare">
-      <header class="desk-head">
-        <h1>Two runs</h1>
-        <p class="quiet">
-          {found.common > 0 ? `The first ${plural(found.common, "record")} are the same. ` : ""}
-          {plural(same, "step")} the same, {found.steps.length - same} not.
-        </p>
-        <label class="check">
-          <input type="checkbox" checked={everything} onChange={(event) => setEverything(event.currentTarget.checked)} /> Also what is the same
-        </label>
-      </header>
+    <View title="Two runs" aside={`${found.common > 0 ? `The first ${plural(found.common, "record")} are the same. ` : ""}${plural(same, "step")} the same, ${found.steps.length - same} not.`}>
+      <label class="check">
+        <input type="checkbox" checked={everything} onChange={(event) => setEverything(event.currentTarget.checked)} /> Also what is the same
+      </label>
       <table class="facts">
         <thead>
           <tr>
@@ -71,7 +64,7 @@ export function Compare({ first, second }: { first: string; second: string }) {
         ))}
       </ol>
       {!steps.length && <p class="quiet">No step differs.</p>}
-    </div>
+    </View>
   );
 }
 

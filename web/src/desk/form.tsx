@@ -1,6 +1,7 @@
 // A form made from a JSON schema: a field for each property; what is nested is written as JSON.
 
 import { pretty } from "../format";
+import "./form.css";
 import type { Json } from "../types";
 
 export interface Field {
@@ -38,6 +39,41 @@ export function valueOf(field: Field, given: string | boolean | undefined): Json
   } catch {
     throw new Error(`This is not JSON: ${text.slice(0, 60)}`);
   }
+}
+
+/** What was written in a form, as arguments. */
+export function argumentsOf(schema: Schema, values: Record<string, string | boolean>): Record<string, Json> {
+  const args: Record<string, Json> = {};
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const value = valueOf(field, values[name]);
+    if (value !== undefined) args[name] = value;
+  }
+  return args;
+}
+
+/** Arguments as a form shows them: what is nested as JSON, a choice by its place. */
+export function shownIn(schema: Schema, args: Record<string, Json>): Record<string, string | boolean> {
+  const values: Record<string, string | boolean> = {};
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const value = args[name];
+    if (value === undefined) continue;
+    if (field.enum) values[name] = String(field.enum.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)));
+    else values[name] = kindOf(field) === "boolean" ? value === true : kindOf(field) === "json" ? JSON.stringify(value, null, 2) : pretty(value);
+  }
+  return values;
+}
+
+/** The schema with a field for each argument that it does not name, or that is not what it says. */
+export function covering(schema: Schema | undefined, args: Record<string, Json>): Schema {
+  const properties = { ...schema?.properties };
+  for (const [name, value] of Object.entries(args)) {
+    const type = Number.isInteger(value) ? "integer" : typeof value;
+    const plain = type === "string" || type === "integer" || type === "number" || type === "boolean";
+    const field = properties[name];
+    const fits = field && (field.enum ? field.enum.some((one) => JSON.stringify(one) === JSON.stringify(value)) : kindOf(field) === "json" || kindOf(field) === type || (kindOf(field) === "number" && type === "integer"));
+    if (!fits) properties[name] = { ...(field?.description ? { description: field.description } : {}), ...(plain ? { type } : {}) };
+  }
+  return { ...schema, properties };
 }
 
 interface Props {
@@ -91,7 +127,7 @@ function Row({ name, field, needed, value, change }: { name: string; field: Fiel
       ) : kind === "integer" || kind === "number" ? (
         <input type="number" required={needed} step={kind === "integer" ? 1 : "any"} min={field.minimum} max={field.maximum} placeholder={shown} value={text} onInput={(event) => change(event.currentTarget.value)} />
       ) : (
-        <textarea rows={kind === "string" ? 1 : 3} required={needed} maxLength={field.maxLength} placeholder={kind === "string" ? shown : shown || "JSON"} value={text} onInput={(event) => change(event.currentTarget.value)} />
+        <textarea rows={Math.min(12, Math.max(kind === "string" ? 1 : 3, text.split("\n").length))} required={needed} maxLength={field.maxLength} placeholder={kind === "string" ? shown : shown || "JSON"} value={text} onInput={(event) => change(event.currentTarget.value)} />
       )}
     </label>
   );

@@ -5,23 +5,20 @@ import { plural, when } from "../format";
 import { say } from "../model";
 import { useReading, Waiting } from "../reading";
 import { desk, type Memo, type MemoryStore } from "./api";
+import { View } from "./view";
 
 export function Memory() {
   const [version, setVersion] = useState(0);
   const reading = useReading(desk.stores, "memory", version);
   const stores = reading.value;
   return (
-    <div class="desk">
-      <header class="desk-head">
-        <h1>Memory</h1>
-        <p class="quiet">What agents found out for their users, kept for later runs.</p>
-      </header>
+    <View title="Memory" aside="What agents found out for their users, kept for later runs.">
       {!stores && <Waiting reading={reading} what="The memories could not be read" />}
       {stores?.length === 0 && <p>No agent of this server remembers anything: none has the plug-in Memory.</p>}
       {stores?.map((store) => (
         <Store key={store.name} store={store} changed={() => setVersion(version + 1)} />
       ))}
-    </div>
+    </View>
   );
 }
 

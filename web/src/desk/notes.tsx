@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { say } from "../model";
+import { ThumbDown, ThumbUp } from "../parts/icons";
 import { desk } from "./api";
 
 interface Kept {
@@ -25,9 +26,9 @@ export function Notes({ run, kept }: { run: string; kept: Kept }) {
       say(error instanceof Error ? error.message : String(error));
     }
   };
-  const thumb = (which: string, name: string, sign: string) => (
+  const thumb = (which: string, name: string, Sign: typeof ThumbUp) => (
     <button type="button" class="thumb" aria-pressed={now.thumb === which} aria-label={name} title={name} onClick={() => void change({ thumb: now.thumb === which ? "" : which })}>
-      {sign}
+      <Sign size={16} />
     </button>
   );
   return (
@@ -42,8 +43,8 @@ export function Notes({ run, kept }: { run: string; kept: Kept }) {
         {now.thumb && <span class="badge">{now.thumb === "up" ? "good" : "bad"}</span>}
       </summary>
       <div class="notes-row">
-        {thumb("up", "Good run", "👍")}
-        {thumb("down", "Bad run", "👎")}
+        {thumb("up", "Good run", ThumbUp)}
+        {thumb("down", "Bad run", ThumbDown)}
         {now.tags.map((one) => (
           <button key={one} type="button" class="badge" aria-label={`Remove the tag ${one}`} onClick={() => void change({ tags: now.tags.filter((other) => other !== one) })}>
             {one} ×

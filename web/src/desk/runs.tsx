@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { count, money, plural, seconds, when } from "../format";
 import { Failed, useReading, Waiting } from "../reading";
 import { Bars, Meter } from "./charts";
+import { View } from "./view";
 import { desk, type Filter, type Group, type ListedRun, type Overview } from "./api";
 
 const DAY = 86_400;
@@ -49,13 +50,7 @@ export function Runs() {
 
   const choose = (run: string) => setChosen((now) => (now.includes(run) ? now.filter((one) => one !== run) : [...now, run].slice(-2)));
   return (
-    <div class="desk" tabIndex={-1}>
-      <header class="desk-head">
-        <h1>Runs</h1>
-        <p class="quiet" role="status">
-          {overview ? `${plural(overview.runs, "run")}${overview.pending ? `; ${plural(overview.pending, "older one")} still being counted` : ""}` : "…"}
-        </p>
-      </header>
+    <View title="Runs" aside={overview ? `${plural(overview.runs, "run")}${overview.pending ? `; ${plural(overview.pending, "older one")} still being counted` : ""}` : "…"}>
       <FilterBar filter={filter} all={all} change={(change) => setFilter((now) => clean({ ...now, ...change }))} />
       {sums.failed ? (
         <Failed what="The sums could not be read" why={sums.failed} again={sums.again} />
@@ -64,7 +59,7 @@ export function Runs() {
       )}
       <section aria-label="List of runs">
         <div class="desk-row">
-          <h2>List</h2>
+          <h2>All runs</h2>
           {chosen.length === 2 ? (
             <a class="button" href={`#/compare/${chosen.map(encodeURIComponent).join("/")}`}>
               Compare the two
@@ -83,7 +78,7 @@ export function Runs() {
         )}
         {list.value && !first.runs.length && <p class="quiet">No run fits.</p>}
       </section>
-    </div>
+    </View>
   );
 }
 
@@ -144,19 +139,20 @@ function Sums({ overview, counting, choose }: { overview: Overview; counting: bo
   const share = overview.ended ? Math.round((100 * overview.succeeded) / overview.ended) : 0;
   const cached = overview.input_tokens ? Math.round((100 * overview.cached_tokens) / overview.input_tokens) : 0;
   return (
-    <div class={counting ? "counting" : ""} aria-busy={counting}>
+    <div class={counting ? "counting" : "all-sums"} aria-busy={counting}>
       <dl class={counting ? "totals not-yet" : "totals"}>
         <Total name="Runs" value={count(overview.runs)} />
         <Total name="Succeeded" value={overview.ended ? `${share} %` : "–"} />
         <Total name="Cost" value={money(overview.cost) || "–"} />
         <Total name="Tokens" value={count(overview.input_tokens + overview.output_tokens)} />
         <Total name="From cache" value={`${cached} %`} />
-        <Total name="Half took less than" value={seconds(overview.median_elapsed)} />
-        <Total name="19 of 20 less than" value={seconds(overview.slow_elapsed)} />
+        <Total name="Median time" value={seconds(overview.median_elapsed)} />
+        <Total name="95 % within" value={seconds(overview.slow_elapsed)} />
         <Total name="Model calls" value={count(overview.requests)} />
         <Total name="Tool calls" value={count(overview.tool_calls)} />
         <Total name="Failed calls" value={count(overview.failed_calls)} />
-        <Total name="Thumbs up, down" value={`${overview.thumbs.up ?? 0}, ${overview.thumbs.down ?? 0}`} />
+        <Total name="Thumbs up" value={count(overview.thumbs.up ?? 0)} />
+        <Total name="Thumbs down" value={count(overview.thumbs.down ?? 0)} />
       </dl>
       <section aria-label="Runs over time">
         <h2>Over time</h2>
@@ -190,7 +186,9 @@ function Total({ name, value }: { name: string; value: string }) {
 }
 
 function Ends({ overview, choose }: { overview: Overview; choose: (change: Filter) => void }) {
-  const ends = Object.entries(overview.stop_reasons).sort(([, a], [, b]) => b - a);
+  const ends = Object.entries(overview.stop_reasons)
+    .filter(([name]) => !(name in overview.statuses)) // a run that waits is listed once, below
+    .sort(([, a], [, b]) => b - a);
   const open = Object.entries(overview.statuses).filter(([name]) => name !== "finished");
   return (
     <table class="sums">

@@ -22,7 +22,7 @@ export function Answer({ text, open, run, items }: { text: string; open: boolean
   const files = useMemo(() => filesOf(run, items), [run, items]);
   const shown = useMemo(() => blocks(text, open, files.find, files.key), [text, open, files.key]);
   const [card, setCard] = useState<Card | null>(null);
-  const place = useRef<HTMLElement>(null);
+  const place = useRef<HTMLDivElement>(null);
 
   const press = async (event: MouseEvent) => {
     const button = (event.target as Element).closest<HTMLButtonElement>("button.copy, button.cite");
@@ -46,8 +46,9 @@ export function Answer({ text, open, run, items }: { text: string; open: boolean
     button?.focus();
   };
   return (
-    <section
+    <div
       ref={place}
+      role="group"
       class={`answer markdown${open ? " open" : ""}`}
       aria-label="Answer"
       onClick={(event) => void press(event)}
@@ -62,7 +63,7 @@ export function Answer({ text, open, run, items }: { text: string; open: boolean
       ))}
       {!open && !isExported && <GroundsPlace run={run} place={place} shown={shown} />}
       {card && <SourceCard key={card.name} card={card} close={close} />}
-    </section>
+    </div>
   );
 }
 

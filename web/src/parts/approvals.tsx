@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { argumentsOf, covering, Fields, shownIn, type Schema } from "../desk/form";
+import { desk } from "../desk/api";
 import { pretty } from "../format";
-import { answerCall, decide } from "../model";
+import { answerCall, decide, store } from "../model";
 import type { Call } from "../items";
 import type { Json } from "../types";
 import { Hand } from "./icons";
@@ -30,26 +32,34 @@ function idle(): boolean {
 
 function Approval({ run, call }: { run: string; call: Call }) {
   const [note, setNote] = useState("");
-  const [edited, setEdited] = useState<string | null>(null);
+  const [form, setForm] = useState<Form | null>(null);
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState(false);
-  const changed = edited !== null && edited !== written(call.args);
+  const changed = form !== null && JSON.stringify(form.values) !== JSON.stringify(shownIn(form.schema, call.args));
 
   const answer = async (allow: boolean, always = false) => {
-    const args = allow && changed ? read(edited) : undefined;
-    if (typeof args === "string") return setProblem(args);
+    let args: Record<string, Json> | undefined;
+    try {
+      if (allow && changed) args = edited(form, call.args);
+    } catch (error) {
+      return setProblem(error instanceof Error ? error.message : String(error));
+    }
     setSent(true);
     setProblem(await decide(run, { call_id: call.call_id, allow, ...(note ? { note } : {}), ...(always ? { always } : {}), ...(args ? { args } : {}) }));
     setSent(false);
   };
+  const edit = async () => {
+    const schema = covering(await schemaOf(run, call.tool), call.args);
+    setForm({ schema, values: shownIn(schema, call.args) });
+  };
   const leave = () => {
-    setEdited(null);
+    setForm(null);
     setProblem("");
   };
   const keys = (event: KeyboardEvent) => {
     if (event.key !== "Escape") return;
     event.stopPropagation();
-    if (edited === null) return composer()?.focus();
+    if (form === null) return composer()?.focus();
     leave();
     (event.currentTarget as HTMLElement).focus();
   };
@@ -60,8 +70,8 @@ function Approval({ run, call }: { run: string; call: Call }) {
         <span>
           May it use <strong>{call.tool}</strong>?
         </span>
-        {edited === null ? (
-          <button type="button" class="link" onClick={() => setEdited(written(call.args))}>
+        {form === null ? (
+          <button type="button" class="link" onClick={() => void edit()}>
             Edit
           </button>
         ) : (
@@ -71,7 +81,7 @@ function Approval({ run, call }: { run: string; call: Call }) {
         )}
       </header>
       {call.why && call.why !== `approval of ${call.tool}` && <p class="why quiet">{call.why}</p>}
-      {edited === null ? <Arguments args={call.args} /> : <Editor call={call} text={edited} invalid={!!problem} change={setEdited} />}
+      {form === null ? <Arguments args={call.args} /> : <Editor call={call} form={form} change={setForm} />}
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -142,39 +152,38 @@ function Arguments({ args }: { args: Record<string, Json> }) {
   );
 }
 
-interface EditorProps {
-  call: Call;
-  text: string;
-  invalid: boolean;
-  change: (text: string) => void;
+interface Form {
+  schema: Schema;
+  values: Record<string, string | boolean>;
 }
 
-function Editor({ call, text, invalid, change }: EditorProps) {
-  const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => box.current?.focus(), []);
+function Editor({ call, form, change }: { call: Call; form: Form; change: (form: Form) => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => place.current?.querySelector<HTMLElement>("input, select, textarea")?.focus(), []);
   return (
-    <textarea
-      ref={box}
-      class="edit-arguments"
-      aria-label={`Arguments of ${call.tool}, as JSON`}
-      aria-invalid={invalid}
-      rows={Math.min(16, text.split("\n").length + 1)}
-      spellcheck={false}
-      value={text}
-      onInput={(event) => change(event.currentTarget.value)}
-    />
+    <div class="tool-form edit-arguments" ref={place} role="group" aria-label={`Arguments of ${call.tool}`}>
+      <Fields schema={form.schema} values={form.values} change={(name, value) => change({ ...form, values: { ...form.values, [name]: value } })} />
+    </div>
   );
 }
 
-const written = (args: Record<string, Json>): string => JSON.stringify(args, null, 2);
-
-/** The arguments that a text stands for, or what is wrong with it; the server checks them against the tool. */
-function read(text: string): Record<string, Json> | string {
+/** The form of a tool, as the server describes it; undefined where it does not. */
+async function schemaOf(run: string, tool: string): Promise<Schema | undefined> {
   try {
-    const value: Json = JSON.parse(text);
-    if (value && typeof value === "object" && !Array.isArray(value)) return value;
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+    const agent = store.get().turns.find((one) => one.run === run)?.agent ?? store.get().agent;
+    const agents = await desk.agents();
+    const tools = [...agents.filter((one) => one.name === agent), ...agents].flatMap((one) => one.tools);
+    return tools.find((one) => one.name === tool)?.parameters;
+  } catch {
+    return undefined; // the arguments themselves say which fields there are
   }
-  return "The arguments are a JSON object: names and values in braces.";
+}
+
+/** The arguments with what was changed: a field that was not touched keeps its value exactly, an emptied one is left out. */
+function edited(form: Form, before: Record<string, Json>): Record<string, Json> {
+  const shown = shownIn(form.schema, before);
+  const now = argumentsOf(form.schema, form.values);
+  for (const name of Object.keys(form.schema.properties ?? {})) if (before[name] !== undefined && form.values[name] === shown[name]) now[name] = before[name];
+  for (const [name, value] of Object.entries(form.values)) if (value === "" && shown[name] && form.schema.required?.includes(name)) now[name] = "";
+  return now;
 }

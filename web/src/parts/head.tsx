@@ -6,7 +6,8 @@ import { exportAs } from "../exporting";
 import { current, modelInUse, remove, rename, setOptions, store } from "../model";
 import type { Options } from "../options";
 import { useStore } from "../store";
-import { Menu, More } from "./icons";
+import { MenuButton } from "./bar";
+import { More } from "./icons";
 
 export function Head() {
   const title = useStore(store, (now) => now.conversations.find((line) => line.id === now.conversation)?.title ?? now.turns[0]?.question ?? "");
@@ -18,9 +19,7 @@ export function Head() {
   }, [title, busy]);
   return (
     <header class="head">
-      <button type="button" class="icon menu" aria-label="Conversations" onClick={() => store.set({ sidebar: true })}>
-        <Menu />
-      </button>
+      <MenuButton />
       <Title title={title} />
       {agent && <span class="agent-name">{agent}</span>}
       {model && (
@@ -162,12 +161,12 @@ function Choices({ title }: { title: string }) {
 function Offered({ name, own, from, value, pick }: { name: string; own: string; from: string[]; value: string | undefined; pick: (value: string | undefined) => void }) {
   const shown = value && from.includes(value) ? value : own;
   return (
-    <label>
+    <label class="wide">
       <span>{name}</span>
-      <select value={shown} disabled={from.length < 2} title={from.length < 2 ? "The server offers no other" : undefined} onChange={(event) => pick(event.currentTarget.value === own ? undefined : event.currentTarget.value)}>
+      <select value={shown} disabled={from.length < 2} title={from.length < 2 ? `${shown}: the server offers no other` : shown} onChange={(event) => pick(event.currentTarget.value === own ? undefined : event.currentTarget.value)}>
         {from.map((one) => (
           <option key={one} value={one}>
-            {one === own ? `${one} (the agent's own)` : one}
+            {one === own && from.length > 1 ? `${one} (its own)` : one}
           </option>
         ))}
       </select>
@@ -185,19 +184,19 @@ function Settings() {
   return (
     <fieldset class="settings">
       <legend>For the next question</legend>
-      <label>
+      <label class="wide">
         <span>Agent</span>
-        <select value={agent} onChange={(event) => store.set({ agent: event.currentTarget.value })}>
+        <select value={agent} title={agent} onChange={(event) => store.set({ agent: event.currentTarget.value })}>
           {agents.map((one) => (
             <option key={one.name} value={one.name}>
-              {one.name} ({one.model})
+              {one.name}
             </option>
           ))}
         </select>
       </label>
       <Offered name="Model" own={chosen?.model ?? ""} from={chosen?.models ?? []} value={options.model} pick={(model) => setOptions({ ...options, model })} />
       <Offered name="Preset" own={chosen?.preset ?? ""} from={chosen?.presets ?? []} value={options.preset} pick={(preset) => setOptions({ ...options, preset })} />
-      <label>
+      <label class="wide">
         <span>Answer</span>
         <select value={options.answer ?? ""} onChange={(event) => setOptions({ ...options, answer: (event.currentTarget.value || undefined) as Options["answer"] })}>
           <option value="">as the agent is set</option>
@@ -214,7 +213,7 @@ function Settings() {
         <input type="number" min={0} max={2} step={0.1} placeholder="as set" value={options.temperature ?? ""} onInput={(event) => number("temperature", event.currentTarget.value)} />
       </label>
       <label>
-        <span>Tokens in a reply</span>
+        <span>Reply tokens</span>
         <input type="number" min={1} step={256} placeholder="as set" value={options.max_tokens ?? ""} onInput={(event) => number("max_tokens", event.currentTarget.value)} />
       </label>
     </fieldset>

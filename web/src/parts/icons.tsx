@@ -67,5 +67,15 @@ export const Sun = icon(
     <path d="M12 3v2M12 19v2M3 12h2M19 12h2M5.6 5.6l1.4 1.4M17 17l1.4 1.4M5.6 18.4L7 17M17 7l1.4-1.4" />
   </>,
 );
+export const Chart = icon(<path d="M4 19h16M7 16v-5M12 16V6M17 16v-8" />);
+export const Agents = icon(
+  <>
+    <rect x="5" y="8" width="14" height="11" rx="3" />
+    <path d="M12 8V4M9.5 13h.01M14.5 13h.01" />
+  </>,
+);
+export const Memory = icon(<path d="M7 4h10v16l-5-4-5 4z" />);
+export const ThumbUp = icon(<path d="M8 11v8H5v-8zM8 11l4-7c2 0 2.5 1.5 2 3.5L13.500 10H19c.8 0 1.2.8 1 1.500l-1.600 6.300c-.2.700-.7 1.200-1.500 1.200H8" />);
+export const ThumbDown = icon(<path d="M8 13V5H5v8zM8 13l4 7c2 0 2.5-1.500 2-3.500L13.500 14H19c.8 0 1.200-.8 1-1.500l-1.600-6.300c-.2-.700-.7-1.200-1.500-1.200H8" />);
 export const Download = icon(<path d="M12 5v10M8 11l4 4 4-4M5 19h14" />);
 export const Out = icon(<path d="M14 5h5v5M19 5l-8 8M17 14v5H5V7h5" />);

@@ -93,7 +93,7 @@ export function Inspector({ run }: { run: string }) {
             {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} asked={wanted?.asked ?? 0} />}
             {tab === "Tokens and cost" && <Cost run={body} />}
             {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
-            {tab === "Why" && <WhyView run={run} steps={stepsOf(records)} />}
+            {tab === "Why" && <WhyView run={run} body={body} steps={stepsOf(records)} />}
             {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}
           </div>
         </>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { when } from "../format";
 import { api } from "../api";
@@ -6,7 +7,8 @@ import { Failed, useReading, type Reading } from "../reading";
 import { useStore } from "../store";
 import { nextTheme, theme, type Theme } from "../theme";
 import type { ConversationLine, Hit } from "../types";
-import { Keys as KeysIcon, Out, Plus, Search, Sun, Trash } from "./icons";
+import { usePlace, type Place } from "../places";
+import { Agents, Chart, Keys as KeysIcon, Memory, Out, Plus, Search, Sun, Trash } from "./icons";
 import { Mark } from "./mark";
 
 export function Sidebar() {
@@ -21,6 +23,7 @@ export function Sidebar() {
   const remembers = useStore(store, (now) => now.agents.some((agent) => agent.remembers));
   const unlisted = useStore(store, (now) => now.unlisted);
   const groups = useMemo(() => grouped(conversations, wanted), [conversations, wanted]);
+  const alike = useMemo(() => startsOf(conversations), [conversations]);
   return (
     <nav class="sidebar" aria-label="Conversations" data-open={open}>
       <div class="brand">
@@ -30,11 +33,11 @@ export function Sidebar() {
       <button type="button" class="new" onClick={() => go("")} title="New conversation (Alt+N)">
         <Plus /> New conversation
       </button>
-      <p class="places">
-        <a href="#/runs">Runs</a>
-        <a href="#/agents">Agents</a>
-        {remembers && <a href="#/memory">Memory</a>}
-      </p>
+      <ul class="places">
+        <Way to="runs" name="Runs" icon={<Chart size={16} />} />
+        <Way to="agents" name="Agents" icon={<Agents size={16} />} />
+        {remembers && <Way to="memory" name="Memory" icon={<Memory size={16} />} />}
+      </ul>
       <label class="search">
         <Search size={16} />
         <span class="visually-hidden">Search conversations</span>
@@ -47,7 +50,7 @@ export function Sidebar() {
             <h2>{name}</h2>
             <ul>
               {lines.map((line) => (
-                <Line key={line.id} line={line} chosen={line.id === chosen} />
+                <Line key={line.id} line={line} chosen={line.id === chosen} alike={(alike.get(startOf(line)) ?? 0) > 1} />
               ))}
             </ul>
           </section>
@@ -85,6 +88,17 @@ export function Sidebar() {
   );
 }
 
+function Way({ to, name, icon }: { to: Place["name"]; name: string; icon: ComponentChildren }) {
+  const here = usePlace()?.name === to;
+  return (
+    <li>
+      <a href={`#/${to}`} aria-current={here ? "page" : undefined} onClick={() => store.set({ sidebar: false })}>
+        {icon} {name}
+      </a>
+    </li>
+  );
+}
+
 const PAUSE = 250;
 
 /** What is found in messages and results, once nothing was typed for a moment. */
@@ -98,13 +112,23 @@ function useSearch(words: string): Reading<{ hits: Hit[]; complete: boolean } | 
   return settled === words ? found : { ...found, value: null, failed: "" };
 }
 
-function Line({ line, chosen }: { line: ConversationLine; chosen: boolean }) {
+/** As much of a title as there is room for in one line. */
+const startOf = (line: ConversationLine) => line.title.slice(0, 24).toLowerCase();
+
+/** How many conversations begin with the same words: of those the title is shown whole. */
+function startsOf(lines: ConversationLine[]): Map<string, number> {
+  const starts = new Map<string, number>();
+  for (const line of lines) starts.set(startOf(line), (starts.get(startOf(line)) ?? 0) + 1);
+  return starts;
+}
+
+function Line({ line, chosen, alike }: { line: ConversationLine; chosen: boolean; alike: boolean }) {
   const busy = line.status !== "finished";
   return (
     <li class="conversation">
       <button type="button" class="open" aria-current={chosen ? "page" : undefined} onClick={() => go(line.id)}>
         {busy && <span class={`dot ${line.status}`} role="img" aria-label={{ paused: "waits for you", parked: "parked", idle: "left unfinished" }[line.status as string] ?? "working"} />}
-        <span class="title">{line.title || "(no text)"}</span>
+        <span class={alike ? "title whole" : "title"} title={line.title}>{line.title || "(no text)"}</span>
         <time>{when(line.updated)}</time>
       </button>
       <button

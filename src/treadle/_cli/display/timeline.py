@@ -47,6 +47,8 @@ class Timeline:
         """The run and those inside it, which are shown indented."""
         self._writing = ""
         """The item whose text is being written now."""
+        self._failure = ""
+        """Why the last attempt of a model call failed."""
         for record in past:
             for _ in self.feed(record):
                 pass
@@ -109,11 +111,21 @@ class Timeline:
                 self.usage += item.usage if before is NO_USAGE else item.usage - before
             elif isinstance(item, it.Answer) and own and item.state == "final":
                 yield item
+            elif isinstance(item, it.Retry) and not item.rejected:
+                yield self._retry(item, depth)
             yield from _drawn(change, depth)
 
     def _depth(self, run: str) -> int:
         turn = self._views[run].items.get("turn")
         return turn.depth if isinstance(turn, it.Turn) else int(run != self.run_id)
+
+    def _retry(self, item: it.Retry, depth: int) -> Line:
+        """Say why an attempt failed, once for as long as it is the same reason."""
+        again = "" if item.wait is None else f"; next attempt in {seconds(item.wait)}"
+        same = item.attempt > 1 and item.error == self._failure
+        self._failure = item.error
+        why = " in the same way" if same else f": {one_line(item.error, 200)}"
+        return Line("warning", f"attempt {item.attempt} failed{why}{again}", depth)
 
 
 def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
@@ -131,9 +143,8 @@ def _drawn(change: it.Put, depth: int) -> Iterator[Line | Card]:
                 yield Line("thought", item.words, depth)
         case it.Cost():  # shown in the status line
             pass
-        case it.Retry(rejected=False):
-            again = "" if item.wait is None else f"; next attempt in {seconds(item.wait)}"
-            yield Line("warning", f"attempt {item.attempt} failed: {one_line(item.error, 200)}{again}", depth)
+        case it.Retry(rejected=False):  # drawn where the one before it is known
+            pass
         case it.Decision():
             yield Line("note", _decision(item), depth)
         case it.Interrupt():

@@ -53,7 +53,12 @@ def _register_reading(actions: Any) -> None:
     action.add_argument("--agent", default="", metavar="NAME", help="only runs of this agent")
     action.add_argument("--model", default="", metavar="NAME", help="only runs that began with this model")
     action.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag")
-    action.add_argument("--search", default="", metavar="TEXT", help="only runs with this in their question or note")
+    action.add_argument(
+        "--search",
+        default="",
+        metavar="TEXT",
+        help="only runs with this in their question, note or answer",
+    )
     action.add_argument("--after", default="", metavar="CURSOR", help="the next page; the page before names it")
     flag(action, "--all", help="also runs of sub-agents")
     flag(action, "--ids", help="only their ids")

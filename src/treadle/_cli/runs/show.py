@@ -12,7 +12,9 @@ from treadle._cli.display.table import table
 from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wanted, wrapped
 from treadle._cli.runs.lookup import find_run, name_of, notes_of, status_of
 from treadle._engine.result import RunResult, result_of
+from treadle._inspect.search import first_match
 from treadle._journal import Journal
+from treadle._journal.base import RunInfo
 from treadle._record.findings import findings
 from treadle._types.events import (
     AnswerDone,
@@ -31,17 +33,36 @@ from treadle._types.messages import text_of
 from treadle._types.state import RunState, fold
 
 
+async def _chosen(args: argparse.Namespace, journal: Journal) -> list[RunInfo]:
+    """One run more than are shown, newest first. Words are looked for in names and notes, and in what was said."""
+
+    async def listed(after: str = args.after, **words: str) -> list[RunInfo]:
+        return await journal.list(
+            limit=args.limit + 1,
+            after=after,
+            status=args.status or "",
+            parent=None if args.all else "",
+            agent=args.agent,
+            model=args.model,
+            tag=args.tag,
+            **words,  # pyright: ignore[reportArgumentType]
+        )
+
+    if not args.search:
+        return await listed()
+    found = {info.run_id: info for info in await listed(text=args.search)}
+    words, after, said = args.search.casefold().split(), args.after, 0
+    while said <= args.limit and (page := await listed(after, said=args.search)):
+        after = page[-1].cursor
+        for info in page:  # the journal leaves out most runs without the words; the logs of the others are read
+            if info.run_id not in found and first_match(await journal.load(info.run_id), words):
+                found[info.run_id] = info
+                said += 1
+    return sorted(found.values(), key=lambda info: info.created, reverse=True)[: args.limit + 1]
+
+
 async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
-    found = await journal.list(
-        limit=args.limit + 1,
-        after=args.after,
-        status=args.status or "",
-        parent=None if args.all else "",
-        agent=args.agent,
-        model=args.model,
-        tag=args.tag,
-        text=args.search,
-    )
+    found = await _chosen(args, journal)
     infos = found[: args.limit]
     if args.json:
         for info in infos:

@@ -70,8 +70,7 @@ class BudgetTracker:
             if tracker.budget is not None and tracker.budget.cost is not None and profile.prices is None:
                 raise ConfigError(
                     f"a money limit needs prices, and none are known for {model!r}: "
-                    "give them with OpenAIModel(..., profile=Profile(prices=Prices(input=..., output=...))), "
-                    "or limit tokens instead"
+                    "give the model's profile prices, or limit tokens instead"
                 )
 
     def reserve(self, worst: Usage) -> Reservation:

@@ -10,6 +10,7 @@ from typing import Literal, TypedDict
 from msgspec import Struct
 
 from treadle._safety.logs import process_redactor
+from treadle._types.acts import NOT_ADMITTED
 from treadle._types.errors import ConfigError
 from treadle._types.state import RunState
 
@@ -156,8 +157,8 @@ def summary_of(state: RunState) -> tuple[RunSummary, dict[str, ToolUse]]:
     """The summary of a run, and its calls by tool."""
     usage, tools = state.usage, dict[str, ToolUse]()
     for step in state.steps:
-        use = tools.get(step.tool, ToolUse())
-        tools[step.tool] = ToolUse(use.calls + 1, use.failed + bool(step.error), use.elapsed + step.elapsed)
+        use, failed = tools.get(step.tool, ToolUse()), bool(step.error) and step.error not in NOT_ADMITTED
+        tools[step.tool] = ToolUse(use.calls + 1, use.failed + failed, use.elapsed + step.elapsed)
     summary = RunSummary(
         success=state.finished is not None and state.finished.success,
         iterations=state.iteration,
@@ -205,8 +206,10 @@ def ascii_parts(words: str) -> list[str]:
 
 
 def span_of(first: float, last: float) -> float:
-    """Return the seconds that one bar of a chart covers: an hour, a day, a week or a month."""
+    """Return the seconds that one bar of a chart covers: five minutes, an hour, a day, a week or a year."""
     wide = last - first
+    if wide <= 6 * 3600:
+        return 300.0
     return 3600.0 if wide <= 3 * 86400 else 86400.0 if wide <= 120 * 86400 else 7 * 86400.0 if wide < 3e8 else 3e7
 
 

@@ -223,7 +223,7 @@ def provider_named(name: str) -> Provider:
         names = ", ".join(sorted({entry.name for entry in _TABLE}))
         hint = f"did you mean {' or '.join(close)}?" if close else f"expected one of: {names}."
         raise UnknownModelError(
-            f"unknown provider {name!r}; {hint} Any compatible server works with OpenAIModel(name, base_url=...)"
+            f"unknown provider {name!r}; {hint} Any compatible server works by its address: http://HOST:PORT/v1#MODEL"
         )
     return provider
 
@@ -287,8 +287,7 @@ def _key(provider: Provider, api_key: str | None, address: str, *, may_have_none
     )
     if not key and provider.needs_key and not may_have_none:
         raise MissingKeyError(
-            f"{provider.name} needs a key: set {provider.key_env} or pass api_key=... "
-            f"(api_key='' if {address} needs none)"
+            f"{provider.name} needs a key: set {provider.key_env} (to any word, if {address} needs none)"
         )
     return key
 
@@ -296,10 +295,10 @@ def _key(provider: Provider, api_key: str | None, address: str, *, may_have_none
 def _where_keys_go(provider: Provider, address: str, for_it: bool) -> str:
     """Return the advice for a server that refuses requests without a key."""
     if for_it and provider.key_env:
-        return f"set {provider.key_env}, or pass api_key=..."
+        return f"set {provider.key_env}"
     return (
         f"set OPENAI_BASE_URL={address} and OPENAI_API_KEY and name the model openai:MODEL, "
-        "pass api_key=... in Python, or give treadle doctor --key-env VARIABLE"
+        "or give treadle doctor --key-env VARIABLE"
     )
 
 

@@ -130,7 +130,7 @@ def error_for_status(origin: Origin, status: int, headers: Mapping[str, str], bo
     elif status in (401, 403) and origin.missing_key:
         text += f" (no key was sent to {origin.address}: {origin.missing_key})"
     elif status in (401, 403):
-        where = f"the key in {origin.key_env}, or api_key=..., is right" if origin.key_env else "the key is right"
+        where = f"the key in {origin.key_env} is right" if origin.key_env else "the key is right"
         text += f" (check that {where} and may use this model)"
     elif status == 404:
         text += f" (the request went to {origin.address}; check the model's name and base_url)"

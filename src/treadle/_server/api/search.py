@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from treadle._inspect.search import first_match
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.live.owned import run_of
 from treadle._types.errors import RunNotFoundError
-from treadle._types.events import Injected, Record, RunFinished, RunStarted, ToolDone
-from treadle._types.messages import text_of
 
 routes = Routes("conversations")
 
 _PAGE = 50
 MOST_SECONDS = 3.0
 """How long one search may take; what it has found by then is the answer."""
-_AROUND = 60
-"""Characters shown on either side of a match."""
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,36 +71,8 @@ async def search(call: Call) -> Response:
             except RunNotFoundError:  # deleted meanwhile
                 continue
             searched += 1
-            if (match := _first_match(records, words)) is not None:
+            if (match := first_match(records, words)) is not None:
                 name = info.conversation or info.run_id
-                hits.append(Hit(info.run_id, name, info.title or info.question, *match, info.updated))
+                found = (match.where, match.tool, match.excerpt)
+                hits.append(Hit(info.run_id, name, info.title or info.question, *found, info.updated))
     return answer(SearchResult(hits, searched, complete=not more))
-
-
-def _first_match(records: Sequence[Record], words: Sequence[str]) -> tuple[str, str, str] | None:
-    for where, tool, text in _texts(records):
-        folded = text.casefold()
-        if all(word in folded for word in words):
-            return where, tool, _excerpt(text, folded.find(words[0]))
-    return None
-
-
-def _texts(records: Sequence[Record]) -> Iterator[tuple[str, str, str]]:
-    for record in records:
-        match record.event:
-            case RunStarted(question=question):
-                yield "question", "", text_of(question)
-            case Injected(texts=texts):
-                yield from (("message", "", text) for text in texts)
-            case ToolDone(name=name, content=content, full=full):
-                yield "tool", name, full if full is not None else text_of(content)
-            case RunFinished(answer=text):
-                yield "answer", "", text
-            case _:
-                pass
-
-
-def _excerpt(text: str, at: int) -> str:
-    start, end = max(0, at - _AROUND), at + _AROUND * 2
-    shown = " ".join(text[start:end].split())
-    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
