@@ -55,7 +55,9 @@ def environment(name: str) -> Path:
         pip = [str(python), "-P", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         if not install_with_uv(python, pip, lock):
             subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
-        subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT), "-e", str(ADAPTERS)], check=True)
+        if name != "wheel":  # which builds the package, and does not use it
+            ours = ["-e", str(ROOT), "-e", str(ADAPTERS)]
+            subprocess.run([*pip, "--no-deps", "--no-build-isolation", *ours], check=True)
         stamp.write_text(wanted)
     return python
 
@@ -225,7 +227,7 @@ def peers(arguments: list[str]) -> int:
 
 def wheel(arguments: list[str]) -> int:
     """Build the wheel and the sdist into dist/, the page included."""
-    return call(environment("test"), "-m", "hatchling", "build", *arguments)
+    return call(environment("wheel"), "-m", "hatchling", "build", *arguments)
 
 
 def lock(arguments: list[str]) -> int:
@@ -238,6 +240,10 @@ def lock(arguments: list[str]) -> int:
         command += ["pyproject.toml", "requirements/build.in", "-o", f"requirements/{name}.lock"]
         if code := call(*command):
             return code
+    command = ["uv", "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes"]
+    command += ["--no-emit-index-url", "--no-header", "--no-annotate"]
+    if code := call(*command, "requirements/wheel.in", "-o", "requirements/wheel.lock"):
+        return code
     return call("uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-emit-index-url", "--no-header",
                 "requirements/uv.in", "-o", "requirements/uv.txt")  # fmt: skip
 

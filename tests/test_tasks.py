@@ -86,3 +86,12 @@ def test_each_part_can_fail_the_suite(tasks: ModuleType, monkeypatch: pytest.Mon
 def test_every_package_has_a_floor():
     packages = {path.parent.name for path in (ROOT / "src" / "treadle").glob("_*/__init__.py")}
     assert packages == FLOORS.keys()
+
+
+def test_the_package_is_built_without_the_environment_of_the_tests(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    """That takes minutes to set up, and the build needs four small packages of it."""
+    asked: list[str] = []
+    monkeypatch.setattr(tasks, "environment", lambda name: asked.append(name) or Path("python"))
+    monkeypatch.setattr(tasks, "call", lambda *command: 0)
+    assert tasks.wheel([]) == 0
+    assert asked == ["wheel"]

@@ -156,12 +156,12 @@ def test_a_step_tells_what_was_called_why_and_what_came_of_it():
 def test_calls_are_counted_as_made_failed_cut_and_executed():
     state = state_of(
         reply(ADD, ECHO), done(ADD, "refused", error="denied", executed=False), done(ECHO, "cut", full="the whole text")
-    )
+    )  # what a person refuses has not failed
     assert (
         state.spending.counters.tool_calls,
         state.spending.counters.failed_calls,
         state.spending.counters.truncated_observations,
-    ) == (2, 1, 1)
+    ) == (2, 0, 1)
     assert state.usage.tool_calls == 1
 
 

@@ -132,3 +132,13 @@ def test_the_ledger_follows_the_answer():
         Line("note", "done: refund (order 1)"),
         Line("warning", "not done: ask: Error: gone"),
     ]
+
+
+def test_the_same_failure_is_told_once():
+    failed = [ev.ThinkFailed("loop", 1, attempt, "no model at http://x", wait=0.1) for attempt in (1, 2)]
+    shown = [item.text for item in items(Timeline("r"), *failed, ev.ThinkFailed("loop", 1, 3, "it hung up"))]
+    assert shown == [
+        "attempt 1 failed: no model at http://x; next attempt in 100 ms",
+        "attempt 2 failed in the same way; next attempt in 100 ms",
+        "attempt 3 failed: it hung up",
+    ]

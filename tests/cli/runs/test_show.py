@@ -46,6 +46,9 @@ def test_the_list_in_pages_and_filtered(home: Path, inside: Inside):
     assert second.out.splitlines()[-1].endswith("question 0")
     assert "--after" not in second.err
     assert inside("runs", "list", "--search", "QUESTION 1").out.splitlines()[-1].endswith("question 1")
+    inside("run", "which animal?", "-m", script(home, "a striped zebra"))
+    assert inside("runs", "list", "--search", "Zebra striped").out.splitlines()[-1].endswith("which animal?")
+    assert "no runs match" in inside("runs", "list", "--search", "answer").out, "the name of a field is no word"
     assert "no runs match" in inside("runs", "list", "--tag", "none").out
     wrong = inside("runs", "list", "--after", "x")
     assert wrong.code != 0

@@ -173,7 +173,5 @@ def test_a_server_that_has_no_tools_is_not_asked_again_whatever_its_status(text:
 
 def test_a_refused_key_names_the_variable_it_comes_from():
     origin = Origin("openai", "https://api.openai.com/v1", key_env="OPENAI_API_KEY")
-    assert "check that the key in OPENAI_API_KEY is right" in str(
-        error_for_status(origin, 401, {}, b"")
-    )
+    assert "check that the key in OPENAI_API_KEY is right" in str(error_for_status(origin, 401, {}, b""))
     assert "check that the key is right" in str(error_for_status(Origin("own", "http://h"), 401, {}, b""))
