@@ -91,7 +91,15 @@ def test_every_package_has_a_floor():
 def test_the_package_is_built_without_the_environment_of_the_tests(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch):
     """That takes minutes to set up, and the build needs four small packages of it."""
     asked: list[str] = []
-    monkeypatch.setattr(tasks, "environment", lambda name: asked.append(name) or Path("python"))
-    monkeypatch.setattr(tasks, "call", lambda *command: 0)
+
+    def environment(name: str) -> Path:
+        asked.append(name)
+        return Path("python")
+
+    def call(*command: object) -> int:
+        return 0
+
+    monkeypatch.setattr(tasks, "environment", environment)
+    monkeypatch.setattr(tasks, "call", call)
     assert tasks.wheel([]) == 0
     assert asked == ["wheel"]

@@ -50,15 +50,15 @@ async def _chosen(args: argparse.Namespace, journal: Journal) -> list[RunInfo]:
 
     if not args.search:
         return await listed()
-    found = {info.run_id: info for info in await listed(text=args.search)}
-    words, after, said = args.search.casefold().split(), args.after, 0
-    while said <= args.limit and (page := await listed(after, said=args.search)):
+    matches = {info.run_id: info for info in await listed(text=args.search)}
+    words, after, more = args.search.casefold().split(), args.after, 0
+    while more <= args.limit and (page := await listed(after, said=args.search)):
         after = page[-1].cursor
         for info in page:  # the journal leaves out most runs without the words; the logs of the others are read
-            if info.run_id not in found and first_match(await journal.load(info.run_id), words):
-                found[info.run_id] = info
-                said += 1
-    return sorted(found.values(), key=lambda info: info.created, reverse=True)[: args.limit + 1]
+            if info.run_id not in matches and first_match(await journal.load(info.run_id), words):
+                matches[info.run_id] = info
+                more += 1
+    return sorted(matches.values(), key=lambda info: info.created, reverse=True)[: args.limit + 1]
 
 
 async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
