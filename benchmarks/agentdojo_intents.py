@@ -1,8 +1,8 @@
 """What the persons of AgentDojo's 58 acting tasks want done, as intents.
 
-Written from the prompts and the signatures of the tools alone, before any environment, solution or attack was looked at;
-known of them was only what the signatures say (names of tools, their parameters, the fields of what they return).
-A task that is not here acts on nothing. Where the act itself stands in what is read, there is no entry: it is asked about.
+Written from the prompts and the signatures of the tools alone, before any environment, solution or attack was looked
+at; known of the tools was only what the signatures say (names, parameters, the fields of what they return). A task that
+is not here acts on nothing. Where the act itself stands in what is read, there is no entry: it is asked about.
 """
 
 from __future__ import annotations

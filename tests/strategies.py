@@ -7,6 +7,7 @@ from typing import Any
 import msgspec.inspect as mi
 from hypothesis import strategies as st
 
+from treadle._types.intent import Permit, Rule
 from treadle._types.profile import DecisionThresholds, Prices
 
 json_values = st.recursive(
@@ -51,6 +52,11 @@ def _values(info: mi.Type) -> st.SearchStrategy[Any]:
         case mi.StructType(cls=cls) if cls is Prices:  # refuses what no price can be
             price = st.floats(0, 1e6)
             return st.builds(Prices, price, price, st.none() | price, st.none() | price)
+        case mi.StructType(cls=cls) if cls is Rule:  # holds rules itself
+            return st.builds(Rule, values=st.lists(json_values, max_size=3).map(tuple))
+        case mi.StructType(cls=cls) if cls is Permit:
+            rules = st.dictionaries(st.text(max_size=5), values_of(Rule), max_size=3)
+            return st.builds(Permit, st.text(max_size=12), st.integers(1, 9), st.none() | rules)
         case mi.StructType(cls=cls, fields=fields):
             return st.builds(cls, **{field.name: _values(field.type) for field in fields})
         case _:

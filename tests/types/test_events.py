@@ -20,7 +20,7 @@ STORED_TAGS = set(
     model_switched dialect_demoted answer_started answer_done paused resumed approved tainted forked noted
     provider_tools_used tool_answered
     dag_mode_chosen dag_planning dag_planned dag_judged step_started step_done reply_capped child_spent run_finished
-    exchanged history_replaced answer_partial workspace_opened tree_saved
+    exchanged history_replaced answer_partial workspace_opened tree_saved intent_set permitted
     """.split()
 )
 """What is in journals on disks. A tag that goes or changes its shape needs a new SCHEMA and an upcaster."""

@@ -28,6 +28,7 @@ from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._models.transport.retry import RetryPolicy
 from treadle._tools.skills.skill import Skill
+from treadle._types.intent import Intent
 
 
 class FlatSettings(TypedDict, total=False):
@@ -58,6 +59,7 @@ class FlatSettings(TypedDict, total=False):
     repaired_args: Literal["pure", "all"]
     ask: tuple[str, ...] | list[str]
     provenance: Literal["off", "ask", "deny"]
+    may: Intent | list[Any] | tuple[Any, ...] | dict[str, Any] | None
     repair: RepairPolicy
     retry: RetryPolicy
     on_error: Literal["raise", "result"]

@@ -22,6 +22,7 @@ from treadle._safety.bounds import (
 )
 from treadle._tools.base import Limits
 from treadle._types.errors import ConfigError, WrongValueError
+from treadle._types.intent import Intent, intent_of
 
 NOT_SET: Any = msgspec.UNSET
 """The default of every field of a group."""
@@ -157,6 +158,9 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     provenance: Literal["off", "ask", "deny"] = NOT_SET
     """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
+    may: Intent | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] | None = NOT_SET
+    """What a run may do without a question, instead of what its arguments say: a list of tools that may act, each with
+    a rule for its arguments, or an `Intent` (guide "Intents"). What is outside of it is asked about."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
     executor: Literal["monty", "python"] = NOT_SET
@@ -233,6 +237,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     repaired_args: Literal["pure", "all"] = "pure"
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
+    may: Intent | None = None
     imports: tuple[str, ...] | None = None
     executor: Literal["monty", "python"] = "monty"
     packages: tuple[str, ...] = ()
@@ -277,7 +282,11 @@ class Settings(Struct, frozen=True, kw_only=True):
                 'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" '
                 '(add repair=RepairPolicy(max_tool=1) to have the model fix the call), "prune", "schema"'
             )
+        if changes.get("may") is not None:
+            changes = {**changes, "may": intent_of(changes["may"])}
         plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
+        if plain["may"] is not None and plain["provenance"] == "off":
+            plain["provenance"] = "ask"
         try:
             return msgspec.convert(plain, Settings, from_attributes=True)
         except msgspec.ValidationError as error:

@@ -37,6 +37,9 @@ from treadle._types.dag_events import PlannedStep as PlannedStep
 from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.event_base import EventBase
+from treadle._types.intent import Intent as Intent
+from treadle._types.intent import IntentSet as IntentSet
+from treadle._types.intent import Permitted as Permitted
 from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
 from treadle._types.origin import Origin
 from treadle._types.profile import Profile
@@ -374,7 +377,7 @@ Event = Union[  # noqa: UP007 - msgspec reads it at run time
     RunStarted, LoopStarted, PhaseChanged, ReplyConstrained, AnswerOnly, MessageRetracted, ToolSelectionStarted,
     ThinkStarted, ThinkFailed, ThinkDone, MessageAdded, ToolStarted, ToolDone, Injected, ToolsChanged,
     ContextCompacted, PlanChanged, Observed, Reflected, ModelSwitched, DialectDemoted, AnswerStarted,
-    AnswerPartial,
+    AnswerPartial, IntentSet, Permitted,
     AnswerDone, Paused, Resumed, Approved, Tainted, Forked, Noted, DagModeChosen, DagPlanning, DagPlanned, DagJudged,
     ProviderToolsUsed, StepStarted, StepDone, ReplyCapped, ChildSpent, ToolAnswered, Exchanged, HistoryReplaced,
     WorkspaceOpened, TreeSaved, RunFinished,

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
+from treadle._types.intent import Intent, intent_of
 from treadle._types.messages import AssistantMessage, Content, MediaPart, Message, TextPart, ToolMessage, UserMessage
 from treadle._types.origin import STRANGERS
 
@@ -33,12 +34,18 @@ class Provenance(Struct, gc=False):
     """Tools that a person allowed for the rest of the run after it had read something from outside."""
     brought: set[str] = set()
     """Those of `sources` that came with the question, not by reading."""
+    intent: Intent | None = None
+    """What the run may do unasked, where that was said."""
+    permitted: dict[str, int] = {}
+    """The calls that the intent permits, each with its entry."""
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
         self.read(event.sources)
         foreign = (IMPORTED if event.origin == "imported" else OLDER,) if event.origin in STRANGERS else ()
         past = (message.content for message in event.history if isinstance(message, UserMessage))
         self._bring((*foreign, *(name for content in (*past, event.question) for name in _files(content))))
+        if event.origin not in STRANGERS:
+            self.intent = intent_of(event.settings.get("may"))
         # What a run inside another is asked was written by a model.
         if not event.depth and event.origin not in STRANGERS:
             self.words = [*words_of(event.history), own_text(event.question)]
@@ -59,6 +66,12 @@ class Provenance(Struct, gc=False):
     def on_injected(self, event: ev.Injected, record: ev.Record) -> None:
         self.words.extend(event.texts)
         self._bring(_files(event.media))
+
+    def on_intent_set(self, event: ev.IntentSet, record: ev.Record) -> None:
+        self.intent = event.intent
+
+    def on_permitted(self, event: ev.Permitted, record: ev.Record) -> None:
+        self.permitted[event.call_id] = event.entry
 
     def on_approved(self, event: ev.Approved, record: ev.Record) -> None:
         # An "always" from before anything was read is no answer to the question that comes after it.

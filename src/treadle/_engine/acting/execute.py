@@ -85,7 +85,7 @@ async def admit(
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
-    why = objection(run, tool, call) if tool is not None else ""
+    why = await objection(run, tool, call) if tool is not None else ""
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, its arguments would have to be in the user's own words")
     if tool is not None and (policy != "allow" or why):

@@ -2,8 +2,8 @@
 
 A page, a mail or a file can contain orders for the model. Nobody can tell from a reply whose order it follows, but the
 arguments show it: what the user wants sent, paid or deleted, the user has named. So after the first result from
-outside, a call of a tool that its author marked `unsafe` is made unasked only if its arguments are in the user's own
-words.
+outside, a call of a tool that its author marked `unsafe` is made unasked only if it is inside the intent of the run
+(`intent.py`), or, where none was said, if its arguments are in the user's own words.
 """
 
 from __future__ import annotations
@@ -24,26 +24,40 @@ _LINK = re.compile(r"https?://[^\s\"'<>)\]}\\]+")
 _PUBLIC = "treadle._tools.builtin.web"
 
 
-def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
+async def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
     """Why this call must not be made unasked: "after reading example.org". Empty when nothing speaks against it."""
-    if run.settings.provenance == "off" or not (tool.marked_unsafe or reads_addresses(tool)):
+    if run.settings.provenance == "off" or call.id in run.calls.lookups:
         return ""
     around = list(run.around())
     sources = [source for one in around for source in one.state.provenance.sources]
-    if not sources:
+    named = any(one.state.provenance.intent is not None for one in around)
+    if not (_acts(tool, named) or reads_addresses(tool)) or not (sources or named):
         return ""
-    read_here = [source for source in sources if source != SENT_ALONG]
-    source = (read_here or sources)[0]
-    if not tool.marked_unsafe:
+    source = next((source for source in sources if source != SENT_ALONG), "") or next(iter(sources), "")
+    after = f"after reading {source}" if source else ""
+    if named:
+        from treadle._engine.acting.intent import inside_intents  # most runs have none
+
+        if await inside_intents(run, tool, call):
+            return ""
+        after = f"outside of what was asked for{f', {after}' if after else ''}"
+    if not _acts(tool, named):
         address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
         # Who sent the history along has it already; what was read since then is another matter.
-        silent = not read_here or _says_nothing(around, address)
+        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(around, address)
         return "" if silent else f"after reading {source}, which the address could carry away"
+    if named:
+        return after
     from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
 
     words = UserWords([text for one in around for text in one.state.provenance.words])
     asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
-    return "" if asked_for else f"after reading {source}"
+    return "" if asked_for else after
+
+
+def _acts(tool: Tool, named: bool) -> bool:
+    """Return whether a tool acts. Where it is said what a run may do, whatever is not known to read only does."""
+    return tool.effect != "pure" if named else tool.marked_unsafe
 
 
 def reads_addresses(tool: Tool) -> bool:

@@ -66,6 +66,10 @@ class UserWords:
             telling = telling or found
         return telling
 
+    def contain(self, name: str, value: Any) -> bool:
+        """Return whether one value is in the words, and not by chance."""
+        return bool(self._found(name, value))
+
     def _found(self, name: str, value: Any) -> bool | None:
         """None: not in the words; False: there, perhaps by chance; True: there."""
         if isinstance(value, bool):

@@ -60,6 +60,10 @@ class CallsInProcess(Struct):
     """The ids of all calls so far."""
     asked: dict[str, str] = {}
     """Why a person is asked about a call, by its id, where its tool does not always ask."""
+    permitted: dict[str, int] = {}
+    """Which entry of the intent permits a call, from the moment it was checked."""
+    lookups: set[str] = set()
+    """Calls that the engine makes itself, of sources that the intent names."""
     extras: dict[str, Any] = {}
     """Python objects the last tool left for the next call."""
     exceptions: dict[str, BaseException] = {}

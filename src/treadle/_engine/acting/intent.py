@@ -1,0 +1,284 @@
+"""Whether a call is inside what the person wants done, as it was said before anything from outside was read.
+
+Fixed values are compared, and what has to be looked up is looked up here, in the results that a source of the intent
+has returned; where it was not asked yet, the engine asks it itself. A value that is not the only one, a source that
+fails, a rule that cannot be checked: the call is outside, and a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import product
+from typing import Any, cast
+
+import msgspec
+
+from treadle._engine.acting.picking import ADDRESSES, NotFound, Result, picked, same, text_like
+from treadle._engine.acting.user_words import UserWords
+from treadle._engine.core.execution import Execution
+from treadle._tools.base import Tool
+from treadle._types import events as ev
+from treadle._types.intent import Intent, Permit, Permitted, Pick, Rule, Source
+from treadle._types.messages import ToolCall, text_of
+
+_MAX_LOOKUPS = 50
+
+
+async def inside_intents(run: Execution, tool: Tool, call: ToolCall) -> bool | None:
+    """Return whether every run around that has an intent permits a call; None where none has one. Permits are counted,
+    in the log."""
+    holders = [one for one in run.around() if one.state.provenance.intent is not None]
+    entries: list[tuple[Execution, int]] = []
+    for holder in holders:
+        entry = await _Check(run, holder, call).entry(tool)
+        if entry is None:
+            return False
+        entries.append((holder, entry))
+    for holder, entry in entries:
+        known = f"{run.id}:{call.id}"
+        if entry >= 0 and known not in holder.state.provenance.permitted:
+            await holder.emit(Permitted(known, entry, call.name))
+    return True if holders else None
+
+
+class _Check:
+    """One call, held against one intent."""
+
+    def __init__(self, run: Execution, holder: Execution, call: ToolCall) -> None:
+        self._run, self._holder, self._call = run, holder, call
+        self._intent = cast("Intent", holder.state.provenance.intent)
+        self._words = UserWords(holder.state.provenance.words)
+        self._parameters: Mapping[str, Any] = {}
+        self._lookups = 0
+        self._known: dict[bytes, list[Any]] = {}
+
+    async def entry(self, tool: Tool) -> int | None:
+        """Return the entry that permits the call: -1 for reading, None when there is none."""
+        names = tool.all_names
+        self._parameters = tool.parameters
+        for source in self._intent.read:
+            if await self._is_of(source, names, self._call.args):
+                return -1
+        known = f"{self._run.id}:{self._call.id}"
+        for index, permit in enumerate(self._intent.act):
+            if permit.tool not in names or not await self._obeys_permit(permit):
+                continue
+            # Counted after the last wait, so that two calls at the same time are two.
+            others = self._run_counts(index, known)
+            if others < permit.times:
+                self._holder.calls.permitted[known] = index
+                return index
+        return None
+
+    def _run_counts(self, index: int, known: str) -> int:
+        counted = {**self._holder.state.provenance.permitted, **self._holder.calls.permitted}
+        return sum(entry == index and one != known for one, entry in counted.items())
+
+    async def _obeys_permit(self, permit: Permit) -> bool:
+        if permit.args is None:
+            return self._words.contain_call(self._call.args, self._parameters)
+        return await self._obeys(permit.args, self._call.args, self._parameters)
+
+    async def _obeys(self, rules: Mapping[str, Rule], args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+        properties: Any = parameters.get("properties") or {}
+        for name, value in args.items():
+            rule = rules.get(name)
+            if rule is None:
+                if value is None or value == [] or _is_default(properties.get(name), value):
+                    continue
+                return False
+            if not await self._allows(rule, name, value):
+                return False
+        return True
+
+    async def _allows(self, rule: Rule, name: str, value: Any) -> bool:
+        if rule.values is not None:
+            return any(same(value, one) for one in rule.values)
+        if rule.words:
+            return self._words.contain(name, value)
+        if rule.any is not None:
+            return isinstance(value, str | int | float) and self._may_go_out(str(value)) and await self._has_read_only(
+                self._intent.read if rule.any is True else rule.any or ()
+            )  # fmt: skip
+        try:
+            if rule.pick is not None:
+                values = await self._picked(rule.pick)
+                if rule.pick.all and not isinstance(value, list):
+                    return any(same(value, one) for one in values)
+                return same(value, values) or (len(values) == 1 and same(value, values[0]))
+            return await self._is_like(rule, rule.like, value)
+        except NotFound:
+            return False
+
+    async def _is_like(self, rule: Rule, template: Any, value: Any) -> bool:
+        if isinstance(template, str) and isinstance(value, str):
+            names = [name for name in rule.let if f"{{{name}}}" in template]
+            let = {name: [str(one) for one in await self._values(rule.let[name])] for name in names}
+            choices = product(*let.values())
+            return any(text_like(template, dict(zip(names, one, strict=True)), value) for one in choices)
+        if isinstance(template, list) and isinstance(value, list):
+            forms, items = cast("list[Any]", template), cast("list[Any]", value)
+            pairs = zip(forms, items, strict=False)
+            return len(forms) == len(items) and all([await self._is_like(rule, *pair) for pair in pairs])
+        if isinstance(template, dict) and isinstance(value, dict):
+            wanted, given = cast("dict[str, Any]", template), cast("dict[str, Any]", value)
+            return wanted.keys() == given.keys() and all(
+                [await self._is_like(rule, wanted[key], given[key]) for key in wanted]
+            )
+        return same(template, value)
+
+    # ---- what free text may carry
+
+    def _may_go_out(self, text: str) -> bool:
+        """No address that the person has not written goes along. What an attacker writes out in words is not found:
+        this saves questions about mistakes, and the sources decide."""
+        return all(self._words.contain("", one) for form in ADDRESSES for one in form.findall(text))
+
+    async def _has_read_only(self, sources: Sequence[str | Source]) -> bool:
+        """Return whether everything that was read so far came from these sources."""
+        named = {source for source in sources if isinstance(source, str)}
+        explained: set[str] = set()
+        for one, started, done in self._calls_so_far():
+            decided = one.state.calls.approvals.get(done.call_id)
+            known = f"{one.id}:{done.call_id}" in self._holder.state.provenance.permitted
+            if known or not done.executed or (decided is not None and decided.allow):
+                continue
+            tool = one.tools.toolkit.get(started.call.name)
+            names = (started.call.name,) if tool is None else tool.all_names
+            if not any([await self._is_of(source, names, started.call.args) for source in sources]):
+                return False
+            explained.add(done.source)
+        read = {source for one in self._holder_and_inside() for source in _read_elsewhere(one)}
+        return read <= explained | named
+
+    # ---- what the engine looks up
+
+    async def _is_of(self, source: str | Source, names: Sequence[str], args: Mapping[str, Any]) -> bool:
+        if isinstance(source, str):
+            return source in names
+        if source.tool not in names:
+            return False
+        tool = self._run.tools.get(source.tool)
+        return await self._obeys(source.args, args, tool.parameters if tool else {})
+
+    async def _values(self, rule: Rule) -> list[Any]:
+        """Return every value that a rule leaves. Raises `NotFound` for a rule that has no such list."""
+        if rule.values is not None:
+            return list(rule.values)
+        if rule.pick is None:
+            raise NotFound("not a list of values")
+        return await self._picked(rule.pick)
+
+    async def _picked(self, pick: Pick) -> list[Any]:
+        key = msgspec.json.encode(pick)
+        if key not in self._known:
+            sources = pick.source if isinstance(pick.source, tuple) else (pick.source,)
+            self._known[key] = picked(pick, [await self._results(source) for source in sources])
+        return self._known[key]
+
+    async def _results(self, source: str | Source) -> list[Result]:
+        """Return what a source has returned: for all values that its rules leave, not for those that the model
+        chose."""
+        name = source if isinstance(source, str) else source.tool
+        tool = self._run.tools.get(name)
+        if tool is None:
+            raise NotFound(f"there is no tool {name}")
+        made: list[Result] = [(started.call.args, _text(done)) for _, started, done in self._calls_so_far()
+                if started.call.name in tool.all_names and done.executed and not done.error]  # fmt: skip
+        rules = {} if isinstance(source, str) else source.args
+        combinations = await self._arguments(rules, tool)
+        if isinstance(source, str):
+            results = made
+        elif combinations is None:
+            results = [one for one in made if await self._obeys(rules, one[0], tool.parameters)]
+        else:
+            results = []
+        if isinstance(source, str) and (tool.parameters.get("required") or self._acts(tool)):
+            combinations = None
+        for wanted in combinations or ():
+            text = next((text for args, text in made if same(_given(args), wanted)), None)
+            results.append((wanted, await self._look_up(tool, wanted) if text is None else text))
+        if not results:
+            raise NotFound(f"{name} was not asked")
+        return results
+
+    async def _arguments(self, rules: Mapping[str, Rule], tool: Tool) -> list[dict[str, Any]] | None:
+        """Return each combination of arguments that the rules of a source leave, or None where they leave a choice. An
+        argument that is a list takes all values of its rule together."""
+        properties: Any = tool.parameters.get("properties") or {}
+        choices: list[list[Any]] = []
+        for name, rule in rules.items():
+            if rule.pick is None and len(rule.values or ()) != 1:
+                return None
+            values = await self._values(rule)
+            schema: Any = properties.get(name) or {}
+            if schema.get("type") == "array":
+                values = [[one for value in values for one in _listed(value)]]
+            choices.append(values)
+        return [dict(zip(rules, one, strict=True)) for one in product(*choices)]
+
+    async def _look_up(self, tool: Tool, args: dict[str, Any]) -> str:
+        """Ask a source itself. Its own policy holds; what acts is never called here."""
+        from treadle._engine.acting.execute import execute_call  # the gate is what asks
+
+        self._lookups += 1
+        required: Any = tool.parameters.get("required") or ()
+        if self._lookups > _MAX_LOOKUPS or self._acts(tool) or not set(required) <= args.keys():
+            raise NotFound(f"{tool.name} was not asked")
+        mark = sha256(msgspec.json.encode((tool.name, args), order="deterministic")).hexdigest()[:12]
+        call = ToolCall(f"{self._call.id}.intent-{mark}", tool.name, args)
+        self._run.calls.lookups.add(call.id)
+        outcome = await execute_call(self._run, call)
+        if outcome.error or not outcome.executed:
+            raise NotFound(f"{tool.name} failed")
+        return outcome.full if outcome.full is not None else text_of(outcome.content)
+
+    def _acts(self, tool: Tool) -> bool:
+        return any(permit.tool in tool.all_names for permit in self._intent.act)
+
+    def _calls_so_far(self) -> Iterator[tuple[Execution, ev.ToolStarted, ev.ToolDone]]:
+        for one in self._holder_and_inside():
+            started: dict[str, ev.ToolStarted] = {}
+            for record in one.log.records:
+                event = record.event
+                if isinstance(event, ev.ToolStarted):
+                    started[event.call.id] = event
+                elif isinstance(event, ev.ToolDone) and event.call_id in started:
+                    yield one, started[event.call_id], event
+
+    def _holder_and_inside(self) -> Iterator[Execution]:
+        """The run whose intent it is, and those between it and the call."""
+        for one in self._run.around():
+            yield one
+            if one is self._holder:
+                return
+
+
+def _read_elsewhere(run: Execution) -> Iterator[str]:
+    """What was read without a call of this run: before it, along with a message, by a run inside it, by a provider."""
+    for record in run.log.records:
+        event = record.event
+        if isinstance(event, ev.RunStarted | ev.Tainted | ev.ProviderToolsUsed):
+            yield from event.sources
+    yield from run.state.provenance.brought
+    yield from run.state.provenance.sources
+
+
+def _listed(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _text(done: ev.ToolDone) -> str:
+    return done.full if done.full is not None else text_of(done.content)
+
+
+def _given(args: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in args.items() if value is not None}
+
+
+def _is_default(schema: Any, value: Any) -> bool:
+    if not isinstance(schema, Mapping) or "default" not in schema:
+        return False
+    default: Any = cast("Mapping[str, Any]", schema)["default"]
+    return type(default) is type(value) and default == value

@@ -1,0 +1,237 @@
+"""Values that the engine looks up itself in results: which rows, which field, which calculation. Nothing here asks a
+model, and nothing is decided by what comes first: a value that is not the only one is no value."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, DecimalException
+from typing import Any, cast
+
+import msgspec
+
+from treadle._types.intent import Pick
+
+Row = dict[str, Any]
+Result = tuple[Mapping[str, Any], str]
+"""The arguments of a call and what it returned."""
+_MAX_ROWS = 10_000
+_LABEL = re.compile(r"([^\W\d_][^:\n]{0,40}): +(\S.*)")
+_LEADING_NUMBER = re.compile(r"\s*[$€£¥]?\s*(-?\d[\d,]*(?:\.\d+)?)")
+_TYPES = {
+    "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "url": re.compile(r"(?:https?://|\bwww\.)[^\s\"'<>)\]}\\,]+"),
+    "money": re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|[.,]\d)"),
+    "number": re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|[.,]\d)"),
+    "account": re.compile(r"\b[A-Z]{2}\d[A-Z0-9]{8,32}\b"),
+    "date": re.compile(r"(?<![\d-])\d{4}-\d{2}-\d{2}(?![\d-])"),
+    "path": re.compile(r"(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,5}\b"),
+}
+ADDRESSES = tuple(_TYPES[kind] for kind in ("email", "url", "account"))
+"""What free text must not bring with it unasked."""
+
+
+class NotFound(Exception):
+    """There is no such value, or more than one."""
+
+
+def picked(pick: Pick, sources: Sequence[Sequence[Result]]) -> list[Any]:
+    """Return the values that a pick names in the results of its sources. Raises `NotFound`."""
+    rows = _joined([_rows(pick, results) for results in sources])
+    rows = [row for row in rows if all(_fits(row.get(name), wanted) for name, wanted in pick.where.items())]
+    if pick.per:
+        rows = _counted(pick.per, rows, [args for results in sources for args, _ in results])
+    for field in pick.top:
+        rows = _best(rows, field.removeprefix("-"), lowest=field.startswith("-"))
+    values = _distinct(value for row in rows for value in _values(pick, row))
+    if not values or (len(values) > 1 and not pick.all):
+        raise NotFound(f"{len(values)} values where one is needed")
+    return [_calculated(pick.calc, value) for value in values] if pick.calc else values
+
+
+def number(value: Any) -> Decimal | None:
+    """Return the number that a value is or begins with."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return Decimal(str(value))
+    found = _LEADING_NUMBER.match(value) if isinstance(value, str) else None
+    return Decimal(found[1].replace(",", "")) if found else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same; numbers to the cent, lists in any order."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        left, right = cast("Sequence[Any]", one), cast("Sequence[Any]", other)
+        pairs = [(a, b) for a in left for b in right if same(a, b)]
+        return len(left) == len(right) and all(any(a is x for x, _ in pairs) for a in left) and all(
+            any(b is y for _, y in pairs) for b in right
+        )  # fmt: skip
+    if isinstance(one, dict) and isinstance(other, dict):
+        a, b = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal):
+        return abs(Decimal(str(one)) - Decimal(str(other))) < Decimal("0.005")
+    return str(cast("object", one)).split() == str(cast("object", other)).split()
+
+
+def text_like(template: str, values: Mapping[str, str], text: str) -> bool:
+    """Return whether a text is the template with these values; a name without one stands for one short word."""
+    parts = re.split(r"\{(\w+)\}", template)
+    pattern = "".join(
+        (re.escape(values[part]) if part in values else r"[\w.:+-]{1,24}") if index % 2 else re.escape(part)
+        for index, part in enumerate(parts)
+    )
+    return re.fullmatch(pattern, text) is not None
+
+
+def _rows(pick: Pick, results: Sequence[Result]) -> list[Row]:
+    fields = {pick.get, pick.per, *pick.where, *(field.removeprefix("-") for field in pick.top)}
+    rows: list[Row] = []
+    for args, text in results:
+        given = {f"@{name}": value for name, value in args.items()}
+        rows += [row | given for row in _rows_of(text, by_key="key" in fields, by_line="line" in fields)]
+        if len(rows) > _MAX_ROWS:
+            raise NotFound("too many rows")
+    return rows
+
+
+def _rows_of(text: str, *, by_key: bool, by_line: bool) -> Iterable[Row]:
+    try:
+        value: Any = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        value = text
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if not by_key:
+            return [{**fields, "value": text}]
+        return [_row(item) | {"key": key} for key, item in fields.items()]
+    if isinstance(value, list):
+        return [_row(item) for item in cast("list[Any]", value)]
+    if isinstance(value, str) and by_line:
+        lines = (line.strip().lstrip("-*• ") for line in value.splitlines())
+        return [{"line": found[2] if (found := _LABEL.fullmatch(line)) else line} for line in lines if line]
+    return [_row(value)]
+
+
+def _row(value: Any) -> Row:
+    if isinstance(value, dict):
+        return {**cast("Row", value), "value": msgspec.json.encode(value).decode()}
+    if not isinstance(value, str):
+        return {"value": value, "number": value}
+    labels = [(found[1], found[2].strip()) for line in value.splitlines() if (found := _LABEL.fullmatch(line.strip()))]
+    names = Counter(name for name, _ in labels)
+    # Whoever can add a line can add a label: one that stands twice says nothing.
+    return {"value": value, **{name: text for name, text in labels if names[name] == 1}}
+
+
+def _joined(sources: list[list[Row]]) -> list[Row]:
+    if len(sources) == 1:
+        return sources[0]
+    joined: dict[str, Row] = {}
+    for rows in sources:
+        for row in rows:
+            key = str(row.get("key", ""))
+            known = joined.get(key)
+            if known is None:
+                joined[key] = row
+                continue
+            both = {name for name in known.keys() & row.keys() if known[name] != row[name]} - {"value"}
+            merged = {**known, **row, "value": f"{known['value']}\n{row['value']}"}
+            joined[key] = {name: value for name, value in merged.items() if name not in both}
+    return list(joined.values())
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if value is None:
+        return False
+    if not isinstance(wanted, dict):
+        if isinstance(wanted, str) and isinstance(value, str):
+            return wanted.casefold().split() == value.casefold().split()
+        return same(value, wanted)
+    tests = cast("dict[str, Any]", wanted)
+    return bool(tests) and all(_holds(value, test, limit) for test, limit in tests.items())
+
+
+def _holds(value: Any, test: str, limit: Any) -> bool:
+    if test in ("under", "over"):
+        found, bound = number(value), number(limit)
+        return found is not None and bound is not None and (found < bound if test == "under" else found > bound)
+    text, wanted = str(value).casefold(), str(limit).casefold()
+    if test == "starts":
+        return text.startswith(wanted)
+    return test == "has" and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+
+
+def _counted(field: str, rows: list[Row], calls: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Rows with how often each value of a field occurs; an argument of a call that returned nothing counts as none."""
+    counts: dict[str, Row] = {}
+    if field.startswith("@"):
+        counts = {str(args.get(field[1:])): {field: args.get(field[1:]), "count": 0} for args in calls}
+    for row in rows:
+        one = counts.setdefault(str(row.get(field)), {field: row.get(field), "count": 0})
+        one["count"] += 1
+    return list(counts.values())
+
+
+def _best(rows: list[Row], field: str, *, lowest: bool) -> list[Row]:
+    ranked = [(value, row) for row in rows if (value := number(row.get(field))) is not None]
+    if len(ranked) < len(rows):
+        raise NotFound(f"a row has no number as {field}")
+    if not ranked:
+        return []
+    best = (min if lowest else max)(value for value, _ in ranked)
+    return [row for value, row in ranked if value == best]
+
+
+def _values(pick: Pick, row: Row) -> Iterable[Any]:
+    value = row.get(pick.get or "value")
+    if value is None:
+        return ()
+    if not pick.type:
+        return (value,)
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    found = [one.rstrip(".,;:!?") for one in _TYPES[pick.type].findall(text)]
+    return [number(one) for one in found] if pick.type in ("money", "number") else found
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if not any(same(value, one) for one in found):
+            found.append(value)
+    return found
+
+
+def _calculated(formula: str, value: Any) -> Decimal:
+    x = number(value)
+    try:
+        tree = ast.parse(formula[:100], mode="eval").body
+        if x is None or abs(result := _term(tree, x)) > 10**15:
+            raise NotFound("no number")
+    except (SyntaxError, DecimalException, RecursionError, ValueError) as error:
+        raise NotFound(f"cannot calculate {formula}") from error
+    return result
+
+
+def _term(node: ast.AST, x: Decimal) -> Decimal:
+    match node:
+        case ast.Name(id="x"):
+            return x
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return Decimal(str(value))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_term(operand, x)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op, right=right):
+            one, other = _term(left, x), _term(right, x)
+            if isinstance(op, ast.Add):
+                return one + other
+            if isinstance(op, ast.Sub):
+                return one - other
+            return one * other if isinstance(op, ast.Mult) else one / other
+        case _:
+            raise ValueError("only x, numbers and + - * /")
