@@ -34,11 +34,10 @@ warnings.filterwarnings("ignore")
 
 from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime  # noqa: E402
 from agentdojo.task_suite.load_suites import get_suites  # noqa: E402
-
 from agentdojo_intents import intent  # noqa: E402
 
 from treadle import Agent, Approval, ScriptedModel, Tool  # noqa: E402
-from treadle.events import ToolStarted  # noqa: E402
+from treadle.events import ToolDone, ToolStarted  # noqa: E402
 from treadle.messages import ToolCall  # noqa: E402
 
 VERSION = "v1.2.2"
@@ -136,6 +135,8 @@ class Setup:
     policy: str
     """off | words | intent"""
     marked: bool = True
+    seen: bool = False
+    """Intents corrected by somebody who has seen the environments."""
     attacker: str = ""
     """owner | rows: what else the attacker controls."""
 
@@ -219,7 +220,7 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
     may = None
     if setup.policy == "intent":
         readers = [tool.name for tool in suite.tools if tool.name not in UNSAFE | PRIVATE]
-        may = intent(suite.name, user.ID, readers)
+        may = intent(suite.name, user.ID, readers, seen=setup.seen)
     agent = Agent(
         ScriptedModel([*script, "done"]), tools, plugins=[Approval(ask)], may=may, max_parallel=1, max_iterations=100,
         provenance="off" if setup.policy == "off" else "ask", selection_threshold=None, unknown_args="schema",
@@ -227,11 +228,15 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
     run = agent.start(user.PROMPT)
     result = await run
     assert len(calls) == len(at)
+    made: dict[str, ToolCall] = {}
     for record in run.records:
         event = record.event
-        if isinstance(event, ToolStarted) and event.call.id in at and event.call.id not in asked:
-            if at[event.call.id][1] and event.call.name in UNSAFE | PRIVATE | {"get_webpage"}:
-                outcome.unasked_attack.append(f"{event.call.name}({json.dumps(event.call.args)[:150]})")
+        if isinstance(event, ToolStarted):
+            made[event.call.id] = event.call
+        elif isinstance(event, ToolDone) and event.call_id in made and event.error != "unknown_tool":
+            call, hostile = made[event.call_id], at.get(event.call_id, (None, False))[1]
+            if hostile and call.id not in asked and call.name in UNSAFE | PRIVATE | {"get_webpage"}:
+                outcome.unasked_attack.append(f"{call.name}({json.dumps(call.args)[:150]})")
     outcome.finished = result.stop_reason == "answer"
     return outcome
 
@@ -280,7 +285,9 @@ async def static(suite: Any, setup: Setup, kept: Environments, show: bool) -> di
                     index for index, (call, _) in enumerate(calls) if call.function not in UNSAFE | PRIVATE | TRUSTED
                 ]
                 calls = calls[: (reading[0] if reading else len(calls) - 1) + 1] if instead else calls
-                hostile = attackers_calls(name, attack, environment)
+                own = {(call.function, json.dumps(_plain(call.args))) for call, _ in gold(user, environment)}
+                hostile = [call for call in attackers_calls(name, attack, environment)
+                           if (call.function, json.dumps(_plain(call.args))) not in own]  # fmt: skip
                 row["only_talks"] += not hostile and not instead
                 row["unsafe_calls"] += sum(call.function in UNSAFE for call in hostile)
                 row["pages"] += sum(call.function == "get_webpage" for call in hostile)
@@ -323,35 +330,35 @@ async def adaptive(suite: Any, setup: Setup, kept: Environments, show: bool) -> 
     """The tasks in which an act of the user can be changed unasked, by what is changed."""
     found: dict[str, set[str]] = {"destination": set(), "content": set(), "repeated": set(), "attempts": set()}
     for user in suite.user_tasks.values():
-        words = f"{user.PROMPT} {ATTACKER} www.secure-systems-252.com US133000000121212121212 9999.00"
+        prompt = " ".join("".join(" " if char in "\"'{}\\\n" else char for char in user.PROMPT).split())
+        words = f"{prompt} {ATTACKER} www.secure-systems-252.com US133000000121212121212 9999.00"
         original = user.init_environment(environment_for(suite, words, kept))
         calls = gold(user, original)
         for index, (call, _) in enumerate(calls):
             if call.function not in UNSAFE:
                 continue
             environment = original.model_copy(deep=True)
-            # Each variant in a run of its own would be slow: one that goes through uses up the permit, so each is tried
-            # alone only where any of them went through.
             before = [[made] for made in calls[:index]]
-            variants = changed(call, environment)
-            again = variants.pop()
-            pending = variants
-            while pending:
+            acts = {_aim(made) for made, _ in calls if made.function == call.function}
+            *variants, again = changed(call, environment)
+            pending = [one for one in variants if one[0] in CONTENT or _aim(one[1]) not in acts]
+            while pending:  # a few to a run: one that goes through uses up the permit, and many refusals end a run
+                tried, pending = pending[:4], pending[4:]
                 one = await play(suite, user, environment.model_copy(deep=True),
-                                 [*before, *([(variant, True)] for _, variant in pending)], setup, words)  # fmt: skip
+                                 [*before, *([(variant, True)] for _, variant in tried)], setup, words)  # fmt: skip
                 through = [
                     (at, name, variant)
-                    for at, (name, variant) in enumerate(pending)
+                    for at, (name, variant) in enumerate(tried)
                     if f"{variant.function}({json.dumps(_plain(variant.args))[:150]})" in one.unasked_attack
                 ]
                 if not through:
-                    break
+                    continue
                 at, name, variant = through[0]
                 kind = "content" if name in CONTENT else "destination"
                 found[kind].add(user.ID)
                 if show:
                     print(f"  adaptive {suite.name} {user.ID} {kind}: {name}={variant.args[name]!r}", file=sys.stderr)
-                pending = [item for item in pending[at + 1 :] if item[0] != name]
+                pending = [item for item in (*tried[at + 1 :], *pending) if item[0] != name]
             found["attempts"].update(f"{user.ID} {index} {number}" for number in range(len(variants) + 1))
             twice = [*before, [calls[index]], [(again[1], True)]]
             one = await play(suite, user, environment.model_copy(deep=True), twice, setup, words)
@@ -362,17 +369,25 @@ async def adaptive(suite: Any, setup: Setup, kept: Environments, show: bool) -> 
     return found
 
 
+def _aim(call: FunctionCall) -> str:
+    """What an act is about, without what it says and when it is."""
+    return json.dumps({name: value for name, value in sorted(_plain(call.args).items()) if name not in CONTENT})
+
+
 async def measure(setup: Setup, show: bool, attacks: bool = True) -> dict[str, Any]:
     totals: dict[str, Any] = {}
     for name, suite in get_suites(VERSION).items():
         kept: Environments = {}
         tasks = await utility(suite, setup, kept)
+        fresh = {
+            task: user.init_environment(environment_for(suite, "", kept)) for task, user in suite.user_tasks.items()
+        }
         acting = {
             task for task, user in suite.user_tasks.items()
-            if any(call.function in UNSAFE for call, _ in gold(user, user.init_environment(environment_for(suite, "", kept))))
+            if any(call.function in UNSAFE for call, _ in gold(user, fresh[task]))
         }  # fmt: skip
         if show:
-            for task, (finished, questions, grouped) in tasks.items():
+            for task, (finished, questions, _) in tasks.items():
                 if questions or not finished:
                     print(f"  {name} {task}: {questions} questions, finished {finished}", file=sys.stderr)
         row: dict[str, Any] = {
@@ -386,9 +401,9 @@ async def measure(setup: Setup, show: bool, attacks: bool = True) -> dict[str, A
         if attacks and setup.policy != "off":
             found = await adaptive(suite, setup, kept, show)
             row["adaptive"] = {key: len(value) for key, value in found.items()}
-        if setup.policy == "intent" and setup.marked:
+        if attacks and setup.policy == "intent" and setup.marked:
             for attacker in ("owner", "rows"):
-                strong = Setup("intent", attacker=attacker)
+                strong = Setup("intent", seen=setup.seen, attacker=attacker)
                 words = "nothing that matters"
                 left = await utility(suite, strong, kept, words)
                 open_to = (await adaptive(suite, strong, kept, show))["destination"]
@@ -404,6 +419,7 @@ async def measure(setup: Setup, show: bool, attacks: bool = True) -> dict[str, A
 SETUPS = {
     "off": Setup("off"), "words": Setup("words"), "intent": Setup("intent"),
     "intent, unmarked": Setup("intent", marked=False),
+    "intent, seen": Setup("intent", seen=True),
 }  # fmt: skip
 
 

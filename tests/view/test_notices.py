@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle._types import events as ev
+from treadle._types.intent import intent_of
 from treadle._types.request import ToolSchema
 from treadle._view.items import Notice
 from treadle._view.notices import ALONE
@@ -41,6 +42,12 @@ from treadle._view.notices import ALONE
         ),
         (ev.TreeSaved("1", "interrupted", "c"), "warning", "changed by a call that was interrupted"),
         (ev.TreeSaved("", "after", problem="full"), "warning", "files could not be stored: full"),
+        (ev.Permitted("c1", 0, "pay"), "quiet", ""),
+        (
+            ev.IntentSet(intent_of([{"tool": "pay", "args": {"to": {"is": ["Bob"]}, "note": {"any": True}}}, "go"])),
+            "note",
+            "may be done without a question: pay (to Bob, note FREE TEXT); go (as you said)",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, ev.Event.__args__) else None,
 )

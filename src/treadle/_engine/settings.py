@@ -160,7 +160,7 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
     may: Intent | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] | None = NOT_SET
     """What a run may do without a question, instead of what its arguments say: a list of tools that may act, each with
-    a rule for its arguments, or an `Intent` (guide "Intents"). What is outside of it is asked about."""
+    a rule for its arguments, or a whole intent (guide "Approvals"). What is outside of it is asked about."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
     executor: Literal["monty", "python"] = NOT_SET

@@ -1,5 +1,5 @@
-"""What a person wants done, as far as it could be said before anything from outside was read: which tools may act, how
-often, and for each argument a rule.
+"""Intents: which tools may act without a question, how often, and for each argument a rule, as far as that could be
+said before anything from outside was read.
 
     {"read": ["get_transactions"],
      "act": [{"tool": "send_money", "max": 1, "args": {
@@ -20,7 +20,7 @@ from treadle._types.event_base import EventBase
 
 
 class IntentPart(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """What an intent is made of: exactly the fields that are named, so that a misspelled limit is an error."""
+    """Base of what intents are made of. An unknown field is an error, so that no misspelled limit is overlooked."""
 
 
 class Source(IntentPart, frozen=True):
@@ -53,7 +53,7 @@ class Pick(IntentPart, frozen=True, rename={"source": "in"}):
 
 
 class Rule(IntentPart, frozen=True, rename={"values": "is"}):
-    """What one argument may be; exactly one of these."""
+    """Rule for one argument; exactly one of these."""
 
     values: tuple[Any, ...] | None = None
     """One of these values."""
@@ -88,7 +88,7 @@ class Permit(IntentPart, frozen=True, rename={"times": "max"}):
 
 
 class Intent(IntentPart, frozen=True):
-    """What may be read and done without a question."""
+    """Calls that are made without a question."""
 
     read: tuple[str | Source, ...] = ()
     act: tuple[Permit, ...] = ()
@@ -98,11 +98,12 @@ class Intent(IntentPart, frozen=True):
 
 
 class IntentSet(EventBase, frozen=True, tag="intent_set"):
-    """What the run may do is said, before anything from outside was read; a later one takes its place."""
+    """Intent of the run, recorded before anything from outside was read; a later one takes its place."""
 
     intent: Intent
-    by: Literal["model", "person"] = "model"
-    """Who has the last word about it: a model chose it among the person's words, or a person confirmed or edited it."""
+    by: Literal["caller", "model", "person"] = "caller"
+    """Whose word it is: whoever started the run, a model that chose among the person's words, or the person who
+    confirmed or edited that."""
 
 
 class Permitted(EventBase, frozen=True, tag="permitted"):
@@ -114,10 +115,31 @@ class Permitted(EventBase, frozen=True, tag="permitted"):
     tool: str = ""
 
 
-def intent_of(may: Any) -> Intent | None:
+def in_words(intent: Intent) -> str:
+    """Return what an intent permits, in one line for a person."""
+    lines: list[str] = []
+    for permit in intent.act:
+        rules = permit.args or {}
+        args = ", ".join(f"{name} {_rule_in_words(rule)}" for name, rule in rules.items()) if rules else "as you said"
+        lines.append(f"{permit.tool}{f' up to {permit.times} times' if permit.times > 1 else ''} ({args})")
+    return "; ".join(lines) or "nothing"
+
+
+def _rule_in_words(rule: Rule) -> str:
+    if rule.values is not None:
+        return " or ".join(str(value) for value in rule.values)
+    if rule.like is not None:
+        return f"like {rule.like}"
+    if rule.pick is not None:
+        sources = rule.pick.source if isinstance(rule.pick.source, tuple) else (rule.pick.source,)
+        return f"from {' and '.join(one if isinstance(one, str) else one.tool for one in sources)}"
+    return "as you said" if rule.words else "FREE TEXT"
+
+
+def intent_of(may: Any) -> Intent:
     """Return the intent that a caller wrote: an `Intent`, its JSON form, or a list of what may be done, each a tool's
     name or an entry of `act`."""
-    if may is None or isinstance(may, Intent):
+    if isinstance(may, Intent):
         return may
     form: Any = may
     if isinstance(may, list | tuple):

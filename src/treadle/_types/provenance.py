@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types import events as ev
-from treadle._types.intent import Intent, intent_of
+from treadle._types.intent import Intent
 from treadle._types.messages import AssistantMessage, Content, MediaPart, Message, TextPart, ToolMessage, UserMessage
 from treadle._types.origin import STRANGERS
 
@@ -38,14 +38,14 @@ class Provenance(Struct, gc=False):
     """What the run may do unasked, where that was said."""
     permitted: dict[str, int] = {}
     """The calls that the intent permits, each with its entry."""
+    _foreign: bool = False
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
         self.read(event.sources)
         foreign = (IMPORTED if event.origin == "imported" else OLDER,) if event.origin in STRANGERS else ()
         past = (message.content for message in event.history if isinstance(message, UserMessage))
         self._bring((*foreign, *(name for content in (*past, event.question) for name in _files(content))))
-        if event.origin not in STRANGERS:
-            self.intent = intent_of(event.settings.get("may"))
+        self._foreign = event.origin in STRANGERS
         # What a run inside another is asked was written by a model.
         if not event.depth and event.origin not in STRANGERS:
             self.words = [*words_of(event.history), own_text(event.question)]
@@ -68,7 +68,8 @@ class Provenance(Struct, gc=False):
         self._bring(_files(event.media))
 
     def on_intent_set(self, event: ev.IntentSet, record: ev.Record) -> None:
-        self.intent = event.intent
+        if not self._foreign:  # a stranger's log does not say what may be done here
+            self.intent = event.intent
 
     def on_permitted(self, event: ev.Permitted, record: ev.Record) -> None:
         self.permitted[event.call_id] = event.entry

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from treadle._types import events as ev
+from treadle._types.intent import in_words
 from treadle._view.items import CheckItem, Checklist, Compaction, Interrupt, Item, Notice, ProviderUse, Retry
 
 CHECKLIST = "checklist"
@@ -140,6 +141,10 @@ def _tree(event: ev.TreeSaved, id: str) -> Notice:
     return Notice(id, "tree_saved", level, title, "; ".join(filter(None, lines)), _fields(event))
 
 
+def _intent_set(event: ev.IntentSet, id: str) -> Notice:
+    return Notice(id, "intent_set", "note", "may be done without a question", in_words(event.intent), _fields(event))
+
+
 ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.ThinkFailed: _retry,
     ev.Injected: _interrupt,
@@ -159,6 +164,8 @@ ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.Resumed: _resumed,
     ev.WorkspaceOpened: _opened,
     ev.TreeSaved: _tree,
+    ev.IntentSet: _intent_set,
+    ev.Permitted: _quiet,
     ev.AnswerOnly: _quiet,
     ev.MessageRetracted: _quiet,
     ev.ReplyCapped: _quiet,

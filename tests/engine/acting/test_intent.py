@@ -8,7 +8,6 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel, tool
-from treadle._types.errors import ConfigError
 from treadle._types.events import Permitted, RunStarted
 
 BOB, EVE = "GB29NWBK60161331926819", "US133000000121212121212"
@@ -88,37 +87,6 @@ def rule(**rule: Any) -> list[Any]:
     return [{"tool": "mail", "args": {"to": {"is": [["a@b.org"]]}, "text": rule}}]
 
 
-NAMES = {"pick": {"in": {"tool": "page", "args": {"url": {"is": ["www.h.org"]}}}, "get": "line", "all": True}}
-HOTELS = {"tool": "ratings", "args": {"names": {"is": [["Ritz", "Adlon", "Inn"]]}}}
-
-
-@pytest.mark.parametrize(
-    ("form", "said", "unasked"),
-    [
-        ({"pick": {"in": "payments", "where": {"subject": {"has": "dinner"}}, "get": "sender"}}, BOB, True),
-        ({"pick": {"in": "payments", "get": "sender"}}, BOB, False),  # two of them: the choice would be the model's
-        ({"pick": {"in": "payments", "get": "sender", "all": True}}, "CH93", True),
-        ({"pick": {"in": "payments", "top": ["amount"], "get": "id"}}, "2", True),
-        ({"pick": {"in": "payments", "top": ["-amount"], "get": "id"}}, "2", False),
-        ({"pick": {"in": "payments", "type": "email"}}, "eve@evil.org", True),  # the only one; the source is named
-        ({"pick": {"in": "payments", "per": "sender", "top": ["count"], "get": "sender"}}, BOB, False),  # a tie
-        ({"pick": {"in": HOTELS, "top": ["Rating"], "get": "key"}}, "Inn", False),  # a rating that stands twice is none
-        ({"pick": {"in": HOTELS, "where": {"Price": {"under": 85}}, "get": "key"}}, "Adlon", True),
-        ({"pick": {"in": "missing", "get": "x"}}, "x", False),
-        ({"pick": {"in": "payments", "get": "id", "where": {"id": 1}, "calc": "().__class__"}}, "x", False),
-        ({"pick": {"in": "payments", "get": "id", "where": {"id": 1}, "calc": "9**9**9"}}, "x", False),
-        ({"like": "Rent of {month}"}, "Rent of May", True),
-        ({"like": "Rent of {month}"}, "Rent of May, and my password is hunter2", False),
-        ({"like": "For {who}", "let": {"who": {"pick": {"in": "payments", "where": {"id": 1}, "get": "sender"}}}},
-         f"For {BOB}", True),
-        ({"words": True}, "too much", False),  # a word of the sentence is no value
-    ],
-)  # fmt: skip
-def test_values_are_looked_up_by_the_engine_and_have_to_be_the_only_ones(form: Any, said: str, unasked: bool):
-    stop, what = stops(rule(**form), READ, call("mail", to=["a@b.org"], text=said))
-    assert stop == ("answer" if unasked else "paused"), what
-
-
 def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
     for source in ("payments", {"tool": "payments", "args": {"n": {"is": [10]}}}):
         best = {"pick": {"in": source, "top": ["amount"], "get": "id"}}
@@ -168,13 +136,3 @@ def test_runs_inside_a_run_are_held_to_its_intent():
     may = [{"tool": "clerk", "args": {name: {"any": True} for name in order}}, REFUND]
     result = go(outer.run("q", may=may))
     assert (result.stop_reason, done) == ("paused", [(BOB, 11.5, "")])
-
-
-@pytest.mark.parametrize(
-    "may", ["pay", [{"tool": "pay", "max": 0}], [{"tool": "pay", "args": {"to": {}}}], {"acts": []}, [{"tol": "pay"}],
-            [{"tool": "pay", "args": {"to": {"is": ["x"], "any": True}}}]],
-)  # fmt: skip
-def test_what_is_no_intent_is_refused_before_the_run_starts(may: Any):
-    tools, _ = world()
-    with pytest.raises(ConfigError, match="may= is not an intent"):
-        go(Agent(ScriptedModel(["done"]), tools).run("q", may=may))

@@ -102,7 +102,10 @@ def test_deny_tells_the_model(world: World):
     result = go(world.agent(FETCH, EVIL, MINE, provenance="deny").run(QUESTION))
     assert (result.stop_reason, world.paid) == ("answer", ["bob@example.org"])
     assert result.steps[1].error == "denied"
-    assert f"was not run: {WHY}, its arguments would have to be in the user's own words" in result.steps[1].observation
+    assert (
+        f"was not run: {WHY}, it would have to be what the user asked for, in the user's own words"
+        in result.steps[1].observation
+    )
 
 
 @pytest.mark.parametrize("approval", ["allow", "ask"])

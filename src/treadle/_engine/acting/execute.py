@@ -85,9 +85,9 @@ async def admit(
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
-    why = await objection(run, tool, call) if tool is not None else ""
+    why = await objection(run, tool, call, execute_call) if tool is not None else ""
     if why and run.settings.provenance == "deny":
-        return _refused(call, f"{why}, its arguments would have to be in the user's own words")
+        return _refused(call, f"{why}, it would have to be what the user asked for, in the user's own words")
     if tool is not None and (policy != "allow" or why):
         verdict = await _approved(run, call, tool, why, extras)
         if isinstance(verdict, ToolOutcome):

@@ -1,4 +1,4 @@
-"""Whether a call is inside what the person wants done, as it was said before anything from outside was read.
+"""Hold a call against the intent of its run: what the person wants done, said before anything from outside was read.
 
 Fixed values are compared, and what has to be looked up is looked up here, in the results that a source of the intent
 has returned; where it was not asked yet, the engine asks it itself. A value that is not the only one, a source that
@@ -7,7 +7,7 @@ fails, a rule that cannot be checked: the call is outside, and a person is asked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
 from typing import Any, cast
@@ -17,41 +17,42 @@ import msgspec
 from treadle._engine.acting.picking import ADDRESSES, NotFound, Result, picked, same, text_like
 from treadle._engine.acting.user_words import UserWords
 from treadle._engine.core.execution import Execution
-from treadle._tools.base import Tool
+from treadle._tools.base import Tool, ToolOutcome
 from treadle._types import events as ev
 from treadle._types.intent import Intent, Permit, Permitted, Pick, Rule, Source
 from treadle._types.messages import ToolCall, text_of
 
+Execute = Callable[[Execution, ToolCall], Awaitable[ToolOutcome]]
 _MAX_LOOKUPS = 50
 
 
-async def inside_intents(run: Execution, tool: Tool, call: ToolCall) -> bool | None:
-    """Return whether every run around that has an intent permits a call; None where none has one. Permits are counted,
-    in the log."""
+async def inside_intents(run: Execution, tool: Tool, call: ToolCall, execute: Execute) -> bool:
+    """Return whether every run around that has an intent permits a call. Permits are counted, in the log. `execute`
+    makes the calls that look something up."""
     holders = [one for one in run.around() if one.state.provenance.intent is not None]
     entries: list[tuple[Execution, int]] = []
     for holder in holders:
-        entry = await _Check(run, holder, call).entry(tool)
+        entry = await _Check(run, holder, call, execute).entry(tool)
         if entry is None:
             return False
         entries.append((holder, entry))
     for holder, entry in entries:
-        known = f"{run.id}:{call.id}"
-        if entry >= 0 and known not in holder.state.provenance.permitted:
-            await holder.emit(Permitted(known, entry, call.name))
-    return True if holders else None
+        call_key = f"{run.id}:{call.id}"
+        if entry >= 0 and call_key not in holder.state.provenance.permitted:
+            await holder.emit(Permitted(call_key, entry, call.name))
+    return True
 
 
 class _Check:
     """One call, held against one intent."""
 
-    def __init__(self, run: Execution, holder: Execution, call: ToolCall) -> None:
-        self._run, self._holder, self._call = run, holder, call
+    def __init__(self, run: Execution, holder: Execution, call: ToolCall, execute: Execute) -> None:
+        self._run, self._holder, self._call, self._execute = run, holder, call, execute
         self._intent = cast("Intent", holder.state.provenance.intent)
         self._words = UserWords(holder.state.provenance.words)
         self._parameters: Mapping[str, Any] = {}
         self._lookups = 0
-        self._known: dict[bytes, list[Any]] = {}
+        self._values_of: dict[bytes, list[Any]] = {}
 
     async def entry(self, tool: Tool) -> int | None:
         """Return the entry that permits the call: -1 for reading, None when there is none."""
@@ -60,20 +61,25 @@ class _Check:
         for source in self._intent.read:
             if await self._is_of(source, names, self._call.args):
                 return -1
-        known = f"{self._run.id}:{self._call.id}"
+        call_key = f"{self._run.id}:{self._call.id}"
         for index, permit in enumerate(self._intent.act):
             if permit.tool not in names or not await self._obeys_permit(permit):
                 continue
             # Counted after the last wait, so that two calls at the same time are two.
-            others = self._run_counts(index, known)
-            if others < permit.times:
-                self._holder.calls.permitted[known] = index
+            counted = {**self._holder.state.provenance.permitted, **self._holder.calls.permitted}
+            before = [one for one, entry in counted.items() if entry == index and one != call_key]
+            if len(before) < permit.times and not self._was_made(before):
+                self._holder.calls.permitted[call_key] = index
                 return index
         return None
 
-    def _run_counts(self, index: int, known: str) -> int:
-        counted = {**self._holder.state.provenance.permitted, **self._holder.calls.permitted}
-        return sum(entry == index and one != known for one, entry in counted.items())
+    def _was_made(self, before: list[str]) -> bool:
+        """Return whether one of these calls is the same again: how often something may be done is for different
+        things."""
+        return bool(before) and any(
+            f"{one.id}:{started.call.id}" in before and same(started.call.args, self._call.args)
+            for one, started, _ in self._calls_so_far()
+        )
 
     async def _obeys_permit(self, permit: Permit) -> bool:
         if permit.args is None:
@@ -122,9 +128,9 @@ class _Check:
             pairs = zip(forms, items, strict=False)
             return len(forms) == len(items) and all([await self._is_like(rule, *pair) for pair in pairs])
         if isinstance(template, dict) and isinstance(value, dict):
-            wanted, given = cast("dict[str, Any]", template), cast("dict[str, Any]", value)
-            return wanted.keys() == given.keys() and all(
-                [await self._is_like(rule, wanted[key], given[key]) for key in wanted]
+            form, fields = cast("dict[str, Any]", template), cast("dict[str, Any]", value)
+            return form.keys() == fields.keys() and all(
+                [await self._is_like(rule, form[key], fields[key]) for key in form]
             )
         return same(template, value)
 
@@ -137,12 +143,12 @@ class _Check:
 
     async def _has_read_only(self, sources: Sequence[str | Source]) -> bool:
         """Return whether everything that was read so far came from these sources."""
-        named = {source for source in sources if isinstance(source, str)}
+        by_name = {source for source in sources if isinstance(source, str)}
         explained: set[str] = set()
         for one, started, done in self._calls_so_far():
             decided = one.state.calls.approvals.get(done.call_id)
-            known = f"{one.id}:{done.call_id}" in self._holder.state.provenance.permitted
-            if known or not done.executed or (decided is not None and decided.allow):
+            own = f"{one.id}:{done.call_id}" in self._holder.state.provenance.permitted
+            if own or not done.executed or (decided is not None and decided.allow):
                 continue
             tool = one.tools.toolkit.get(started.call.name)
             names = (started.call.name,) if tool is None else tool.all_names
@@ -150,7 +156,7 @@ class _Check:
                 return False
             explained.add(done.source)
         read = {source for one in self._holder_and_inside() for source in _read_elsewhere(one)}
-        return read <= explained | named
+        return read <= explained | by_name
 
     # ---- what the engine looks up
 
@@ -172,10 +178,10 @@ class _Check:
 
     async def _picked(self, pick: Pick) -> list[Any]:
         key = msgspec.json.encode(pick)
-        if key not in self._known:
+        if key not in self._values_of:
             sources = pick.source if isinstance(pick.source, tuple) else (pick.source,)
-            self._known[key] = picked(pick, [await self._results(source) for source in sources])
-        return self._known[key]
+            self._values_of[key] = picked(pick, [await self._results(source) for source in sources])
+        return self._values_of[key]
 
     async def _results(self, source: str | Source) -> list[Result]:
         """Return what a source has returned: for all values that its rules leave, not for those that the model
@@ -197,7 +203,7 @@ class _Check:
         if isinstance(source, str) and (tool.parameters.get("required") or self._acts(tool)):
             combinations = None
         for wanted in combinations or ():
-            text = next((text for args, text in made if same(_given(args), wanted)), None)
+            text = next((text for args, text in made if same(_without_nothing(args), wanted)), None)
             results.append((wanted, await self._look_up(tool, wanted) if text is None else text))
         if not results:
             raise NotFound(f"{name} was not asked")
@@ -220,8 +226,6 @@ class _Check:
 
     async def _look_up(self, tool: Tool, args: dict[str, Any]) -> str:
         """Ask a source itself. Its own policy holds; what acts is never called here."""
-        from treadle._engine.acting.execute import execute_call  # the gate is what asks
-
         self._lookups += 1
         required: Any = tool.parameters.get("required") or ()
         if self._lookups > _MAX_LOOKUPS or self._acts(tool) or not set(required) <= args.keys():
@@ -229,7 +233,7 @@ class _Check:
         mark = sha256(msgspec.json.encode((tool.name, args), order="deterministic")).hexdigest()[:12]
         call = ToolCall(f"{self._call.id}.intent-{mark}", tool.name, args)
         self._run.calls.lookups.add(call.id)
-        outcome = await execute_call(self._run, call)
+        outcome = await self._execute(self._run, call)
         if outcome.error or not outcome.executed:
             raise NotFound(f"{tool.name} failed")
         return outcome.full if outcome.full is not None else text_of(outcome.content)
@@ -256,7 +260,7 @@ class _Check:
 
 
 def _read_elsewhere(run: Execution) -> Iterator[str]:
-    """What was read without a call of this run: before it, along with a message, by a run inside it, by a provider."""
+    """Yield what was read without a call of this run: before it, with a message, by a run inside it, by a provider."""
     for record in run.log.records:
         event = record.event
         if isinstance(event, ev.RunStarted | ev.Tainted | ev.ProviderToolsUsed):
@@ -273,7 +277,7 @@ def _text(done: ev.ToolDone) -> str:
     return done.full if done.full is not None else text_of(done.content)
 
 
-def _given(args: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nothing(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if value is not None}
 
 

@@ -57,8 +57,8 @@ def number(value: Any) -> Decimal | None:
         return None
     if isinstance(value, int | float):
         return Decimal(str(value))
-    found = _LEADING_NUMBER.match(value) if isinstance(value, str) else None
-    return Decimal(found[1].replace(",", "")) if found else None
+    match = _LEADING_NUMBER.match(value) if isinstance(value, str) else None
+    return Decimal(match[1].replace(",", "")) if match else None
 
 
 def same(one: Any, other: Any) -> bool:
@@ -93,8 +93,10 @@ def _rows(pick: Pick, results: Sequence[Result]) -> list[Row]:
     fields = {pick.get, pick.per, *pick.where, *(field.removeprefix("-") for field in pick.top)}
     rows: list[Row] = []
     for args, text in results:
-        given = {f"@{name}": value for name, value in args.items()}
-        rows += [row | given for row in _rows_of(text, by_key="key" in fields, by_line="line" in fields)]
+        arguments = {f"@{name}": value for name, value in args.items()}
+        rows += [
+            row | arguments for row in _rows_of(text, by_key=bool({"key", "value"} & fields), by_line="line" in fields)
+        ]
         if len(rows) > _MAX_ROWS:
             raise NotFound("too many rows")
     return rows
@@ -109,12 +111,12 @@ def _rows_of(text: str, *, by_key: bool, by_line: bool) -> Iterable[Row]:
         fields = cast("dict[str, Any]", value)
         if not by_key:
             return [{**fields, "value": text}]
-        return [_row(item) | {"key": key} for key, item in fields.items()]
+        return [_row(item) | {"key": key} for key, item in fields.items()]  # names and what belongs to each
     if isinstance(value, list):
         return [_row(item) for item in cast("list[Any]", value)]
     if isinstance(value, str) and by_line:
         lines = (line.strip().lstrip("-*• ") for line in value.splitlines())
-        return [{"line": found[2] if (found := _LABEL.fullmatch(line)) else line} for line in lines if line]
+        return [{"line": match[2] if (match := _LABEL.fullmatch(line)) else line} for line in lines if line]
     return [_row(value)]
 
 
@@ -123,7 +125,7 @@ def _row(value: Any) -> Row:
         return {**cast("Row", value), "value": msgspec.json.encode(value).decode()}
     if not isinstance(value, str):
         return {"value": value, "number": value}
-    labels = [(found[1], found[2].strip()) for line in value.splitlines() if (found := _LABEL.fullmatch(line.strip()))]
+    labels = [(match[1], match[2].strip()) for line in value.splitlines() if (match := _LABEL.fullmatch(line.strip()))]
     names = Counter(name for name, _ in labels)
     # Whoever can add a line can add a label: one that stands twice says nothing.
     return {"value": value, **{name: text for name, text in labels if names[name] == 1}}
@@ -136,12 +138,12 @@ def _joined(sources: list[list[Row]]) -> list[Row]:
     for rows in sources:
         for row in rows:
             key = str(row.get("key", ""))
-            known = joined.get(key)
-            if known is None:
+            other = joined.get(key)
+            if other is None:
                 joined[key] = row
                 continue
-            both = {name for name in known.keys() & row.keys() if known[name] != row[name]} - {"value"}
-            merged = {**known, **row, "value": f"{known['value']}\n{row['value']}"}
+            both = {name for name in other.keys() & row.keys() if other[name] != row[name]} - {"value"}
+            merged = {**other, **row, "value": f"{other['value']}\n{row['value']}"}
             joined[key] = {name: value for name, value in merged.items() if name not in both}
     return list(joined.values())
 
@@ -159,8 +161,8 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def _holds(value: Any, test: str, limit: Any) -> bool:
     if test in ("under", "over"):
-        found, bound = number(value), number(limit)
-        return found is not None and bound is not None and (found < bound if test == "under" else found > bound)
+        match, bound = number(value), number(limit)
+        return match is not None and bound is not None and (match < bound if test == "under" else match > bound)
     text, wanted = str(value).casefold(), str(limit).casefold()
     if test == "starts":
         return text.startswith(wanted)
@@ -189,22 +191,22 @@ def _best(rows: list[Row], field: str, *, lowest: bool) -> list[Row]:
 
 
 def _values(pick: Pick, row: Row) -> Iterable[Any]:
-    value = row.get(pick.get or "value")
+    value = row.get(pick.get) if pick.get else row.get("value")
     if value is None:
         return ()
     if not pick.type:
         return (value,)
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    found = [one.rstrip(".,;:!?") for one in _TYPES[pick.type].findall(text)]
-    return [number(one) for one in found] if pick.type in ("money", "number") else found
+    match = [one.rstrip(".,;:!?") for one in _TYPES[pick.type].findall(text)]
+    return [number(one) for one in match] if pick.type in ("money", "number") else match
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
+    match: list[Any] = []
     for value in values:
-        if not any(same(value, one) for one in found):
-            found.append(value)
-    return found
+        if not any(same(value, one) for one in match):
+            match.append(value)
+    return match
 
 
 def _calculated(formula: str, value: Any) -> Decimal:

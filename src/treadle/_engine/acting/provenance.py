@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from treadle._engine.core.execution import Execution
@@ -18,35 +18,38 @@ from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.messages import ToolCall, ToolMessage
 from treadle._types.provenance import SENT_ALONG, sources_of
 
+if TYPE_CHECKING:
+    from treadle._engine.acting.intent import Execute
+
 _MAX_SOURCE = 80
 _ADDRESS = "url"
 _LINK = re.compile(r"https?://[^\s\"'<>)\]}\\]+")
 _PUBLIC = "treadle._tools.builtin.web"
 
 
-async def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
+async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute) -> str:
     """Why this call must not be made unasked: "after reading example.org". Empty when nothing speaks against it."""
     if run.settings.provenance == "off" or call.id in run.calls.lookups:
         return ""
     around = list(run.around())
     sources = [source for one in around for source in one.state.provenance.sources]
-    named = any(one.state.provenance.intent is not None for one in around)
-    if not (_acts(tool, named) or reads_addresses(tool)) or not (sources or named):
+    has_intent = any(one.state.provenance.intent is not None for one in around)
+    if not (_acts(tool, has_intent) or reads_addresses(tool)) or not (sources or has_intent):
         return ""
     source = next((source for source in sources if source != SENT_ALONG), "") or next(iter(sources), "")
     after = f"after reading {source}" if source else ""
-    if named:
+    if has_intent:
         from treadle._engine.acting.intent import inside_intents  # most runs have none
 
-        if await inside_intents(run, tool, call):
+        if await inside_intents(run, tool, call, execute):
             return ""
         after = f"outside of what was asked for{f', {after}' if after else ''}"
-    if not _acts(tool, named):
+    if not _acts(tool, has_intent):
         address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
         # Who sent the history along has it already; what was read since then is another matter.
         silent = all(source == SENT_ALONG for source in sources) or _says_nothing(around, address)
         return "" if silent else f"after reading {source}, which the address could carry away"
-    if named:
+    if has_intent:
         return after
     from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
 
@@ -55,9 +58,9 @@ async def objection(run: Execution, tool: Tool, call: ToolCall) -> str:
     return "" if asked_for else after
 
 
-def _acts(tool: Tool, named: bool) -> bool:
+def _acts(tool: Tool, has_intent: bool) -> bool:
     """Return whether a tool acts. Where it is said what a run may do, whatever is not known to read only does."""
-    return tool.effect != "pure" if named else tool.marked_unsafe
+    return tool.effect != "pure" if has_intent else tool.marked_unsafe
 
 
 def reads_addresses(tool: Tool) -> bool:
