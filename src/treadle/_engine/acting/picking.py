@@ -33,6 +33,11 @@ ADDRESSES = tuple(_TYPES[kind] for kind in ("email", "url", "account"))
 """What free text must not bring with it unasked."""
 
 
+def value_forms() -> tuple[re.Pattern[str], ...]:
+    """Return how the values look that have a form of their own."""
+    return tuple(form for kind, form in _TYPES.items() if kind != "money")
+
+
 class NotFound(Exception):
     """There is no such value, or more than one."""
 

@@ -34,7 +34,7 @@ async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute
     around = list(run.around())
     sources = [source for one in around for source in one.state.provenance.sources]
     has_intent = any(one.state.provenance.intent is not None for one in around)
-    if not (_acts(tool, has_intent) or reads_addresses(tool)) or not (sources or has_intent):
+    if not (_acts(tool, has_intent) or sends(tool)) or not (sources or has_intent):
         return ""
     source = next((source for source in sources if source != SENT_ALONG), "") or next(iter(sources), "")
     after = f"after reading {source}" if source else ""
@@ -45,10 +45,10 @@ async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute
             return ""
         after = f"outside of what was asked for{f', {after}' if after else ''}"
     if not _acts(tool, has_intent):
-        address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
         # Who sent the history along has it already; what was read since then is another matter.
-        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(around, address)
-        return "" if silent else f"after reading {source}, which the address could carry away"
+        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(around, tool, call)
+        carrier = "address" if reads_addresses(tool) else "query"
+        return "" if silent else f"after reading {source}, which the {carrier} could carry away"
     if has_intent:
         return after
     from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
@@ -68,20 +68,41 @@ def reads_addresses(tool: Tool) -> bool:
     return isinstance(tool.untrusted, str) and f"{{{_ADDRESS}}}" in tool.untrusted
 
 
-def _says_nothing(around: Sequence[Execution], address: str) -> bool:
-    """Return whether an address tells its host nothing of what was read: a person or the operator wrote exactly this
-    one, the run has asked for it before, or it is a link that was read. Where more than the web was read, the choice
-    among links could tell it as well: then links do not count."""
+def sends(tool: Tool) -> bool:
+    """Return whether a call that only reads leaves the machine with what the model writes: an address, a query."""
+    return reads_addresses(tool) or _is_web(tool)
+
+
+def _says_nothing(around: Sequence[Execution], tool: Tool, call: ToolCall) -> bool:
+    """Return whether a request tells whoever gets it nothing of what was read: a person or the operator wrote exactly
+    this one, or nothing but the web was read, where a query says what anybody could have read, and an address is a link
+    there or was read before. Where more was read, which of them it is, and how often, could tell it."""
     fixed = [text for one in around for text in one.state.provenance.words]
     fixed += [one.state.started.system for one in around if one.state.started and one.state.started.origin == "person"]
+    only_web = all(map(_read_web_only, around))
+    if not reads_addresses(tool):
+        from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
+
+        words = UserWords(fixed)
+        return only_web or all(words.contain("", value) for value in call.args.values() if isinstance(value, str))
+    address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
     if any(address in _links(text) for text in fixed):
         return True
-    steps = [(one, step) for one in around for step in one.state.steps]
-    if any(step.args.get(_ADDRESS) == address for _, step in steps):
-        return True
-    if not all(_is_web(run.tools.toolkit.get(step.tool)) for run, step in steps):
-        return False
-    return any(address in _links(step.observation) for _, step in steps)
+    steps = [step for one in around for step in one.state.steps]
+    return only_web and any(step.args.get(_ADDRESS) == address or address in _links(step.observation) for step in steps)
+
+
+def _read_web_only(run: Execution) -> bool:
+    """Return whether a run has read, itself and in the turns before it, nothing that not anybody could have read."""
+    started = run.state.started
+    history = started.history if started is not None else ()
+    past = [message for message in history if isinstance(message, ToolMessage) and message.source]
+    tools = [*(message.name for message in past), *(step.tool for step in run.state.steps)]
+    before = started.sources if started is not None and not started.depth else ()
+    explained = {SENT_ALONG, *(message.source for message in past)}
+    return explained.issuperset(before) and run.state.provenance.brought <= {SENT_ALONG} and all(
+        _is_web(run.tools.toolkit.get(name)) for name in tools
+    )  # fmt: skip
 
 
 def _is_web(tool: Tool | None) -> bool:

@@ -29,6 +29,7 @@ from treadle._safety.logs import get_logger, log_handled, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import (
     Forked,
+    Intent,
     IntentSet,
     LoopStarted,
     Noted,
@@ -216,7 +217,7 @@ async def _start(run: Execution) -> None:
                 client_tools=origin.client_tools, mark=origin.mark,
             ),
             *([] if origin.constraint is None else [origin.constraint]),
-            *([] if run.settings.may is None else [IntentSet(run.settings.may)]),
+            *([IntentSet(run.settings.may)] if isinstance(run.settings.may, Intent) else []),
         )  # fmt: skip
     elif state.finished is None:
         await settle_children(run)
