@@ -220,7 +220,13 @@ def peers(arguments: list[str]) -> int:
         subprocess.run([*pip, "-r", str(wanted)], check=True)
         stamp.write_text(wanted.read_text())
     ours = environment("test")
-    programs = ["-m", "pytest", "tests/test_migration.py", "tests/record/test_programs.py"]
+    programs = [
+        "-m",
+        "pytest",
+        "tests/test_migration.py",
+        "tests/record/test_programs.py",
+        "tests/tools/test_other_engines.py",
+    ]
     checks = (programs, ["benchmarks/behaviour.py", python])
     return next(filter(None, (call(ours, *check) for check in (*checks, ["benchmarks/compare.py", python]))), 0)
 

@@ -9,12 +9,14 @@ from typing import Any, Protocol, cast, get_args, get_origin, get_type_hints
 
 from treadle._tools.base import Approval, Effect, Tool
 from treadle._tools.function import tool as make_tool
+from treadle._tools.other_engines import tool_of, tools_in
 from treadle._tools.validation import check_name, check_schema
 from treadle._types.errors import ConfigError, DuplicateToolError
 from treadle._types.request import ToolSchema
 
 _ACCEPTED = (
-    "a Tool, a BaseTool instance, a function, the name of a built-in tool, or an object with as_tool() such as an agent"
+    "a Tool, a BaseTool instance, a function, the name of a built-in tool, an object with as_tool() such as an agent, "
+    "or a tool of LangChain, pydantic-ai, openai-agents or smolagents"
 )
 
 
@@ -43,8 +45,15 @@ class Toolkit:
         if not isinstance(tools, (list, tuple)) and (problem := _no_list(tools)):
             raise ConfigError(problem)
         for item in tools:
-            for each in builtin_tools(item) if isinstance(item, str) else (item,):
+            for each in builtin_tools(item) if isinstance(item, str) else tools_in(item):
                 self.register(each)
+
+    @classmethod
+    def of(cls, *items: object) -> Toolkit:
+        """A toolkit of anything that is a tool somewhere: ours, functions, and the tools of LangChain, pydantic-ai,
+        openai-agents and smolagents, one by one or in lists."""
+        groups = (cast("Iterable[object]", one) if isinstance(one, (list, tuple, Toolkit)) else [one] for one in items)
+        return cls([each for group in groups for each in group])
 
     def register(self, item: object) -> Tool:
         """Add a tool, or anything that can be made one. Can be used as a decorator."""
@@ -159,6 +168,8 @@ def _as_tool(item: object) -> Tool:
         return cast("Tool", item)
     if isinstance(item, type):
         raise TypeError(f"a tool must be {_ACCEPTED}, not the class {item.__name__}: pass an instance of it")
+    if (theirs := tool_of(item)) is not None:
+        return theirs
     if hint := _instead(item):
         raise TypeError(hint)
     convert: Any = getattr(item, "as_tool", None)
