@@ -48,7 +48,9 @@ async def settle_intent(run: Execution, ask_person: AskPerson) -> None:
     if intent is None or provenance.confirmed or not _needs_confirmation(intent):
         return
     call = ToolCall(CONFIRM, CONFIRM, msgspec.to_builtins(intent))
-    decision = run.state.calls.approvals.get(CONFIRM) or await ask_person(run, call, CONFIRM)
+    decision = run.state.calls.approvals.get(CONFIRM)
+    if decision is None or decision.tool != CONFIRM:  # a model may give a call of its own this id
+        decision = await ask_person(run, call, CONFIRM)
     if decision is None:
         raise Pause("what may be done without a question", (call,))
     await run.emit(IntentSet(_decided(intent, decision), "person"))

@@ -89,7 +89,9 @@ async def admit(
         from treadle._engine.acting.deriving import settle_intent  # few runs derive what they may do
 
         await settle_intent(run, _ask_person)
-    why = await objection(run, tool, call, execute_call) if tool is not None else ""
+    why = ""
+    if tool is not None and run.settings.provenance != "off":
+        why = await objection(run, tool, call, execute_call)
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, it would have to be what the user asked for, in the user's own words")
     if tool is not None and (policy != "allow" or why):

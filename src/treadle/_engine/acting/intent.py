@@ -233,7 +233,10 @@ class _Check:
         mark = sha256(msgspec.json.encode((tool.name, args), order="deterministic")).hexdigest()[:12]
         call = ToolCall(f"{self._call.id}.intent-{mark}", tool.name, args)
         self._run.calls.lookups.add(call.id)
-        outcome = await self._execute(self._run, call)
+        try:
+            outcome = await self._execute(self._run, call)
+        finally:  # nothing that a model names like it is taken for it
+            self._run.calls.lookups.discard(call.id)
         if outcome.error or not outcome.executed:
             raise NotFound(f"{tool.name} failed")
         return outcome.full if outcome.full is not None else text_of(outcome.content)
