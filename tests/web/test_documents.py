@@ -57,7 +57,7 @@ def stage(browser: Any, tmp_path: Path) -> Iterator[Stage]:
     KnowledgeBase(tmp_path / "manual.db").add(tmp_path / "bridges.txt")
     model, gates = PacedModel(reply, chunk=9), Gates()
     model.gates[4] = gates.answer
-    agents = {name: GraphAgent(parse_document(data), tmp_path, model=model) for name, data in
+    agents: dict[str, Any] = {name: GraphAgent(parse_document(data), tmp_path, model=model) for name, data in
               {"desk": desk(), "form": FORM}.items()}  # fmt: skip
     with serving(agents) as client:
         context = browser.new_context(viewport=SIZE)
