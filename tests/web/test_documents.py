@@ -82,7 +82,7 @@ def test_the_answer_is_shown_while_a_component_writes_it_and_a_form_is_filled_in
 
     run = stage.client.start("Do it.", agent="form")
     stage.page.goto(f"{stage.client.address}/#/c/{run}")
-    form = stage.see(".asked-form")
+    form = stage.see(".tool-form")
     assert "How often, and how?" in form.inner_text()
     shoot(stage.page, "document-form")
     form.get_by_label("kind").select_option("long")
