@@ -128,7 +128,9 @@ def test_a_form_pauses_the_run_and_is_checked():
     async def main() -> None:
         result = await graph(data, model, journal=journal).run("it")
         (waiting,) = result.pending
-        assert (result.stop_reason, waiting.external, waiting.args) == ("paused", True, {"tips": "Plan: <plan it>"})
+        form = {"properties": {"rounds": {"type": "integer", "title": "rounds"}}, "required": ["rounds"]}
+        asked = {"tips": "Plan: <plan it>", "form": {"type": "object", **form}}
+        assert (result.stop_reason, waiting.external, waiting.args) == ("paused", True, asked)
         again = graph(data, model, journal=journal)
         result = await again.resume(result.run_id, results={waiting.call_id: {"rounds": 3}})
         assert (result.answer, len(model.requests)) == ("<do it 3 times>", 2)

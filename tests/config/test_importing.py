@@ -105,6 +105,9 @@ def test_an_imported_workflow_runs_to_its_end(tmp_path: Path, monkeypatch: pytes
         ({"Agent:A": part("Agent", [], []), "Text:T": part("Text", [], [])}, "Text:T is a Text"),
         ({"Agent:A": part("Agent", [], []), "CodeExec:C": part("CodeExec", [], [], lang="javascript")}, "javascript"),
         ({}, "no components"),
+        ({"Agent:A": {"downstream": []}}, "a component is not written as the system writes it"),
+        ({"Agent:A": part("Agent", [], [], prompts=[{"content": "?"}])}, "Agent:A is not written as the system writes"),
+        ({"Categorize:C": part("Categorize", [], [], category_description={"x": 3.5})}, "Categorize:C is not written"),
     ],
 )
 def test_what_cannot_be_a_document_is_refused_in_one_line(components: dict[str, Any], why: str):

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,18 @@ def test_killed_in_the_middle_it_goes_on_in_the_next_process(kind: str, requests
     second = subprocess.run([*program, *arguments], capture_output=True, text=True)
     assert second.stdout.startswith("It is in the attic."), second.stdout + second.stderr
     assert int(second.stdout.split()[-1]) == requests
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_in_parallel_branches_a_document_repeats_only_what_was_open(tmp_path: Path):
+    journal, mark = tmp_path / "journal.db", tmp_path / "mark"
+    program = [sys.executable, str(Path(__file__).with_name("killed.py")), "document", str(journal), str(mark)]
+    first = subprocess.run(program, capture_output=True, text=True)
+    assert first.returncode == -signal.SIGKILL, first.stderr
+    assert mark.read_text().split()[0] == "first"
+    second = subprocess.run(program, capture_output=True, text=True)
+    assert second.stdout.strip() == "<last <left> <right>>", second.stderr
+    assert Counter(mark.read_text().split()) == {"first": 1, "left": 2, "right": 2, "last": 1}
 
 
 @pytest.mark.parametrize("kind", ["handoff", "background"])

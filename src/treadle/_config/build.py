@@ -152,7 +152,7 @@ class Builder:
             return external_tool(
                 re.sub(r"\W", "_", name)[:60],
                 "A form for the person who asked.",
-                {"type": "object", "properties": {"tips": {"type": "string"}}},
+                {"type": "object", "properties": {"tips": {"type": "string"}, "form": {"type": "object"}}},
                 returns=parts.form_schema(params.inputs),
                 effect="pure",
                 untrusted=False,

@@ -379,11 +379,13 @@ def items_of(value: Any) -> list[Any]:
 
 
 def form_schema(inputs: dict[str, Input]) -> dict[str, Any]:
-    """The JSON Schema of what a form gives."""
+    """The JSON Schema of what a form gives: whoever asks the person draws the fields from it."""
     kinds = {"integer": "integer", "number": "number", "boolean": "boolean"}
     properties = {
         key: {"type": kinds.get(field.type, "string"), "title": field.name or key}
         | ({"enum": list(field.options)} if field.type == "options" and field.options else {})
+        | ({"format": "paragraph"} if field.type == "paragraph" else {})
+        | ({"default": field.value} if field.value not in (None, "") else {})
         for key, field in inputs.items()
     }
     required = [key for key, field in inputs.items() if not field.optional]

@@ -317,7 +317,7 @@ class GraphAgent(FlowAgent[Any]):
         params: Any = self._params.get(name)
         match self._kinds[name]:
             case "userfillup":
-                return {"tips": scope.render(params.tips)}
+                return {"tips": scope.render(params.tips), "form": parts.form_schema(params.inputs)}
             case "code":
                 return {"code": parts.program_of(params, scope)}
             case "invoke":

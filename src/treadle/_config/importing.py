@@ -77,7 +77,14 @@ def import_workflow(data: Any, *, name: str, model: str = "", where: str = "the 
     workflow = _mapping(outer.get("dsl", outer))
     if not _mapping(workflow.get("components")):
         raise ConfigError(f"{where}: this is no exported workflow: it has no components")
-    return _Importer(workflow, name, model, where).imported()
+    importer = _Importer(workflow, name, model, where)
+    try:
+        return importer.imported()
+    except ConfigError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of any other shape than what is exported
+        why = f"{type(error).__name__}: {str(error)[:80]}"
+        raise ConfigError(f"{where}: {importer.at} is not written as the system writes it ({why})") from error
 
 
 class _Importer:
@@ -86,6 +93,8 @@ class _Importer:
         self.components = cast("dict[str, dict[str, Any]]", workflow["components"])
         self.result = Imported({})
         self.bases: dict[str, str] = {}
+        self.at = "a component"
+        """What is being translated."""
 
     def imported(self) -> Imported:
         kinds = {self._kind(component) for component in self.components.values()}
@@ -121,6 +130,7 @@ class _Importer:
         return values
 
     def _component(self, name: str, component: dict[str, Any]) -> dict[str, Any]:
+        self.at = name
         kind, obj = self._kind(component), component["obj"]
         params = _mapping(obj.get("params"))
         kind_name = obj["component_name"]

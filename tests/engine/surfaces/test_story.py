@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kit import call, echo, go
-from treadle import Agent, Prices, Profile, ScriptedModel, tool
+from treadle import Agent, Artifact, Prices, Profile, ScriptedModel, ToolResponse, tool
 
 PRICED = Profile(tool_call=True, prices=Prices(input=1.0, output=2.0))
 
@@ -45,3 +45,20 @@ def test_html_is_escaped():
     result = go(Agent(ScriptedModel([call("echo", text=attack), attack]), [echo]).run(attack, run_id=attack))
     assert "<script" not in result._repr_html_()
     assert "&lt;script&gt;" in result._repr_html_()
+
+
+def test_html_shows_the_pictures_and_tables_that_a_run_has_made():
+    @tool
+    def draw() -> ToolResponse:
+        """Draw."""
+        table = Artifact("t.csv", "month,<b>\n1,2\n" + "3,4\n" * 50, "text/csv")
+        page = Artifact("p.html", "<script>alert(1)</script>", "text/html")
+        return ToolResponse("drawn", artifacts=(Artifact("<x>.svg", "<svg/>", "image/svg+xml"), table, page))
+
+    shown = go(Agent(ScriptedModel([call("draw"), "Done."]), [draw]).run("q"))._repr_html_()
+    assert "src='data:image/svg+xml;base64,PHN2Zy8+'>" in shown
+    assert "(image/svg+xml, 6 bytes)" in shown
+    assert "<x>" not in shown
+    assert "<td>month</td><td>&lt;b&gt;</td>" in shown
+    assert shown.count("<td>3</td>") == 4
+    assert "<script" not in shown

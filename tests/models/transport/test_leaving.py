@@ -20,6 +20,7 @@ from treadle._local.weights.hub import HubName, resolve
 from treadle._models.transport.failures import Origin
 from treadle._models.transport.side_requests import send
 from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.mcp.auth.store import CredentialFile, Credentials
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ModelError, ToolError, TreadleError
 
@@ -105,6 +106,23 @@ async def mcp_server(server: Redirecting) -> None:
     await connection.close()
 
 
+async def mcp_login(server: Redirecting) -> None:
+    """With the tokens of a login that have expired: they are renewed, then the server is asked."""
+    url = f"{server.home}/mcp"
+    tokens = {"access_token": KEY, "token_type": "Bearer", "refresh_token": KEY}
+    client = {"client_id": "c", "client_secret": KEY, "redirect_uris": ["http://localhost:9/callback"],
+              "token_endpoint_auth_method": "client_secret_post"}  # fmt: skip
+    metadata = {"issuer": server.home, "authorization_endpoint": f"{server.home}/authorize",
+                "token_endpoint": f"{server.home}/token", "response_types_supported": ["code"]}  # fmt: skip
+    CredentialFile(url, "x").write(
+        Credentials(server=url, name="x", expires_at=1.0, tokens=tokens, client=client, metadata=metadata)
+    )
+    connection = McpConnection("x", url=url)
+    with pytest.raises(TreadleError):
+        await connection.listed()
+    await connection.close()
+
+
 async def side_request(server: Redirecting) -> None:
     await send(Origin("x", server.home), "POST", server.home, headers={"Authorization": KEY}, body=KEY.encode())
 
@@ -115,13 +133,17 @@ LEAVING: dict[str, Callable[[Redirecting], Any]] = {
     "gemini": lambda server: ask_model(GeminiModel, server),
     "web tools": web_tool,
     "MCP": mcp_server,
+    "MCP after a login": mcp_login,
     "credentials, files, batches": side_request,
 }
 
 
 @pytest.mark.parametrize("name", LEAVING)
-async def test_no_credential_follows_a_redirect(server: Redirecting, name: str):
-    for server.status, hops in [(307, 1)] if name == "MCP" else [(302, 0), (302, 1), (307, 0), (307, 1)]:
+async def test_no_credential_follows_a_redirect(
+    server: Redirecting, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TREADLE_STATE", str(tmp_path))
+    for server.status, hops in [(307, 1)] if "MCP" in name else [(302, 0), (302, 1), (307, 0), (307, 1)]:
         server.first_hops = hops
         await LEAVING[name](server)
     assert any(KEY in sent for _, sent in server.arrived), "it was sent to where it belongs"

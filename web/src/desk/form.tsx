@@ -6,6 +6,7 @@ import type { Json } from "../types";
 
 export interface Field {
   type?: string | string[];
+  title?: string;
   description?: string;
   enum?: Json[];
   default?: Json;
@@ -100,7 +101,7 @@ function Row({ name, field, needed, value, change }: { name: string; field: Fiel
   const text = value === undefined ? "" : String(value);
   const head = (
     <span>
-      {name}
+      {field.title ?? name}
       {needed ? " *" : ""} <span class="quiet">{field.description}</span>
     </span>
   );

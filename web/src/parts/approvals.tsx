@@ -17,7 +17,11 @@ export function Approvals({ run, calls }: { run: string; calls: Call[] }) {
   useEffect(() => () => void window.setTimeout(() => idle() && matchMedia("(pointer: fine)").matches && composer()?.focus()), []);
   return (
     <section class="approvals" aria-label="Waiting for your decision" ref={place}>
-      {calls.map((call) => (call.external ? <Result key={call.call_id} run={run} call={call} /> : <Approval key={call.call_id} run={run} call={call} />))}
+      {calls.map((call) => {
+        const schema = askedIn(call);
+        if (schema) return <Asked key={call.call_id} run={run} call={call} schema={schema} />;
+        return call.external ? <Result key={call.call_id} run={run} call={call} /> : <Approval key={call.call_id} run={run} call={call} />;
+      })}
     </section>
   );
 }
@@ -135,6 +139,45 @@ function Result({ run, call }: { run: string; call: Call }) {
           It failed
         </button>
       </div>
+    </div>
+  );
+}
+
+/** What a form of a document asks for; null for any other call. */
+function askedIn(call: Call): Schema | null {
+  const form = call.args.form as unknown as Schema | null | undefined;
+  return call.external && form && typeof form === "object" && form.properties && typeof form.properties === "object" ? form : null;
+}
+
+/** A form of a document, whose fields the person fills in. */
+function Asked({ run, call, schema }: { run: string; call: Call; schema: Schema }) {
+  const first = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const value = field.default ?? (field.type === "boolean" ? false : undefined);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const [values, setValues] = useState(() => shownIn(schema, Object.fromEntries(first)));
+  const [problem, setProblem] = useState("");
+  const [sent, setSent] = useState(false);
+  const send = async (event: Event) => {
+    event.preventDefault();
+    setSent(true);
+    setProblem(await answerCall(run, { call_id: call.call_id, content: JSON.stringify(argumentsOf(schema, values)) }));
+    setSent(false);
+  };
+  return (
+    <div class="approval" role="group" aria-label={`Form of ${call.tool}`} tabIndex={-1}>
+      <form class="tool-form" onSubmit={(event) => void send(event)}>
+        <p class="asked">{String(call.args.tips || "This is needed to go on:")}</p>
+        <Fields schema={schema} values={values} change={(name, value) => setValues({ ...values, [name]: value })} />
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+        <div class="decision">
+          <button type="submit" class="primary" disabled={sent}>
+            Send
+          </button>
+        </div>
+      </form>
     </div>
   );
 }

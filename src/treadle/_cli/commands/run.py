@@ -94,6 +94,8 @@ def _check_describes_agent(name: str) -> None:
 async def _answer(args: argparse.Namespace, question: Content, agent: Agent, conductor: Conductor) -> int:
     from treadle._agent.presets import local_user
     from treadle._cli.display.factory import open_display
+    from treadle._cli.display.made import show_files
+    from treadle._cli.driving.forms import fill_in
     from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 
     journal = agent.journal
@@ -101,7 +103,12 @@ async def _answer(args: argparse.Namespace, question: Content, agent: Agent, con
     await load_model(agent, quiet=args.quiet)
     try:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
+        while conductor.can_ask and result.pending and (given := fill_in(result)):
+            run = await agent.load(result, results=given)
+            result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
     finally:
         await close(agent, journal)
     print_outcome(result, journaled=journal is not None)
+    if not (args.quiet or args.json):
+        show_files(result)
     return exit_codes.code_of(result)

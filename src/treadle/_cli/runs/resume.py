@@ -12,6 +12,7 @@ import msgspec
 
 from treadle._agent.waiting import waiting_calls
 from treadle._cli.display.factory import open_display
+from treadle._cli.display.made import show_files
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 from treadle._cli.runs.lookup import find_run
@@ -70,6 +71,8 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     finally:
         await close(agent, None)
     print_outcome(result, file=args.file if launch_of(records) is None else None)
+    if not (args.quiet or args.json):
+        show_files(result)
     return exit_codes.code_of(result)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from treadle._types.events import Artifact
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
 from treadle._types.usage import Step, Usage
 
@@ -42,6 +43,8 @@ class Told(Protocol):
     def error(self) -> BaseException | None: ...
     @property
     def pending(self) -> Sequence[Any]: ...
+    @property
+    def artifacts(self) -> Sequence[Artifact]: ...
 
 
 class Line(Struct, frozen=True):
@@ -73,10 +76,26 @@ def html_story(result: Told) -> str:
         f"<td style='white-space:nowrap;vertical-align:top'>{escape(line.remark)}</td></tr>"
         for line in _lines(result)
     )
+    made = "".join(map(_made, result.artifacts))
     return (
-        f"<div><pre style='white-space:pre-wrap'>{escape(result.answer)}</pre>"
+        f"<div><pre style='white-space:pre-wrap'>{escape(result.answer)}</pre>{made}"
         f"<details><summary>{escape(headline(result))}</summary><table>{rows}</table></details></div>"
     )
+
+
+def _made(artifact: Artifact) -> str:
+    """A file that the run has made: a picture as one (it runs no script of its own), a table by its first rows."""
+    from base64 import b64encode
+    from html import escape
+
+    from treadle._engine.surfaces.previews import PICTURES, contents, described, rows_of  # only notebooks need it
+
+    title = f"<figcaption>{escape(artifact.name)} ({escape(described(artifact))})</figcaption>"
+    if artifact.mime in PICTURES:
+        data = b64encode(contents(artifact)).decode()
+        title = f"<img alt='' style='max-width:100%' src='data:{artifact.mime};base64,{data}'>{title}"
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows_of(artifact))
+    return f"<figure style='margin:0.5em 0'>{title}{f'<table>{rows}</table>' if rows else ''}</figure>"
 
 
 def headline(result: Told) -> str:
