@@ -39,7 +39,7 @@ def test_the_plugins_of_each_preset(preset: str, expected: list[str]):
     assert names(preset) == expected
 
 
-def test_there_are_eight_and_each_is_found_by_its_name():
+def test_there_are_nine_and_each_is_found_by_its_name():
     assert presets.names() == [
         "default",
         "two_phase",
@@ -48,6 +48,7 @@ def test_there_are_eight_and_each_is_found_by_its_name():
         "reflective",
         "planned",
         "code",
+        "coding",
         "research",
     ]
     assert all(presets.get(name).name == name for name in presets.names())

@@ -128,6 +128,7 @@ _PLANNED = Settings(
     selection_threshold=None,
     stream_thoughts=True,
 )
+_CODING = Settings(max_iterations=100, error_detail="message", on_limit="salvage")
 _CODE = Settings(
     on_error="result",
     dialect="code",
@@ -140,6 +141,13 @@ _CODE = Settings(
 
 _RESEARCH = Settings(max_iterations=30, error_detail="message")
 
+
+def _coding(settings: Settings) -> list[Any]:
+    from treadle._workspace.coding import Coding
+
+    return [Coding(), *_guards(settings)]
+
+
 _BUILT_IN = {
     preset.name: preset
     for preset in (
@@ -150,6 +158,7 @@ _BUILT_IN = {
         Preset("reflective", _REFLECTIVE, _reflective),
         Preset("planned", _PLANNED, _planned),
         Preset("code", _CODE, _code),
+        Preset("coding", _CODING, _coding),
         Preset("research", _RESEARCH, _research),
     )
 }

@@ -15,6 +15,7 @@ from treadle._version import __version__
 COMMANDS = {
     "run": ("commands.run", "answer a question with tools; the steps are shown live"),
     "chat": ("chat.command", "a conversation; type while it works to steer it"),
+    "code": ("chat.code", "work on the files of this folder: read, change and test them, with every step to be undone"),
     "runs": ("runs.command", "list, show, watch, resume, replay, fork and export recorded runs"),
     "record": ("record.command", "record what a program of any engine exchanges with its models"),
     "report": ("record.report", "report where tokens, money and time of recorded runs went"),

@@ -340,7 +340,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         return _changed(self)
 
 
-PresetName = Literal["default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research"]
+PresetName = Literal[
+    "default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "coding", "research"
+]  # fmt: skip
 """The presets that come with Treadle. For a name that is known at run time only: `presets.get(name)`."""
 PluginFactory = Callable[[Settings], list[Any]]
 

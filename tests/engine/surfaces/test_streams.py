@@ -138,7 +138,7 @@ def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, tex
 @pytest.mark.parametrize("markers", [True, False])
 def test_text_gives_the_answer_once_in_every_preset(preset: str, markers: bool):
     replies = {
-        "default": "Hello", "two_phase": "Hello", "strict": "Hello",
+        "default": "Hello", "two_phase": "Hello", "strict": "Hello", "coding": "Hello",
         "streaming": f"{OPEN}\nHello\n{CLOSE}", "code": f"{OPEN}\nHello\n{CLOSE}",
         "reflective": '[{"name": "__complete_task__", "arguments": {"answer": "Hello"}}]',
         "planned": '{"thought": "t", "action": "final_answer", "final_answer": "Hello", "task_successful": true}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle._cli.display.help_text import HelpLines
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
             run_async(journal.aclose(), runner)
             raise
         try:
+            if question := getattr(args, "question", ""):
+                chat.conductor.commands.append(question)
             return talk(chat, runner, interrupts)
         finally:
             run_async(chat.close(), runner)
@@ -65,7 +68,8 @@ async def _open(args: argparse.Namespace, journal: Journal) -> Chat:
     from treadle._cli.setup.launch import launch_from, launch_of, print_choice
     from treadle._models.catalog.default import Choice
 
-    earlier = await earlier_chat(journal, args.resume or "") if args.go_on or args.resume else None
+    folder = str(Path.cwd()) if getattr(args, "workspace", "") else ""
+    earlier = await earlier_chat(journal, args.resume or "", folder=folder) if args.go_on or args.resume else None
     if earlier is not None and launch_of(earlier.records) is not None:
         launch = relaunch(args, earlier.records)
         choice = Choice(launch.model, "named with --model" if args.model else "as before") if launch.model else None

@@ -14,6 +14,8 @@ USAGES = {
     "approve": ("[TOOL|all|off]", "do not ask about this tool in this chat; off: ask again"),
     "fork": ("[N [TEXT]]", "answer the last question again from before step N"),
     "undo": ("", "forget the last question and its answer"),
+    "diff": ("[N]", "show what was changed in the files since the beginning, or in step N of the last run"),
+    "apply": ("", "bring the changes into your folder, after showing them"),
     "file": ("[PATH|off]", "put a file into the next question (or write @PATH in it)"),
     "save": ("[FILE]", "write the conversation to a file (.md or .json)"),
     "plan": ("[on|off]", "show the plan, or switch planning on or off"),

@@ -100,6 +100,8 @@ class Chat:
         if not self._before:
             return False
         self.history, self.last_run = self._before.pop()
+        if not self.last_run:  # its files are those of the beginning again
+            self.conversation = fresh_id()
         for run_id in self._runs.pop():
             await self.journal.annotate(run_id, tags=[*(await self.journal.info(run_id)).tags, UNDONE])
         return True

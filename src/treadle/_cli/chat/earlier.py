@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from treadle._agent.conversation import history_of
 from treadle._cli.runs.lookup import find_run
-from treadle._cli.setup.launch import AGENT
+from treadle._cli.setup.launch import AGENT, CODE, launch_of
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError, RunNotFoundError
 from treadle._types.events import Record
@@ -29,9 +29,10 @@ class Earlier(Struct, frozen=True):
     """The history and the last run before that question."""
 
 
-async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
-    """Load the conversation that `named` stands for (its id, or a run of it), else the newest of this terminal."""
-    run_id = await (_named(journal, named) if named else _newest(journal))
+async def earlier_chat(journal: Journal, named: str = "", *, folder: str = "") -> Earlier:
+    """Load the conversation that `named` stands for (its id, or a run of it), else the newest of this terminal; with
+    `folder`, of those that work on it."""
+    run_id = await (_named(journal, named) if named else _newest(journal, folder))
     records = await journal.load(run_id)
     state = fold(records)
     if state.finished is None:
@@ -48,11 +49,15 @@ async def earlier_chat(journal: Journal, named: str = "") -> Earlier:
     )
 
 
-async def _newest(journal: Journal) -> str:
-    for info in await journal.list(limit=_LOOK_BACK, status="finished", parent=""):
-        if info.agent == AGENT and info.conversation and UNDONE not in info.tags:
-            return info.run_id
-    raise RunNotFoundError("there is no conversation to continue yet: treadle chat starts one")
+async def _newest(journal: Journal, folder: str) -> str:
+    agent = CODE if folder else AGENT
+    for info in await journal.list(limit=_LOOK_BACK, status="finished", parent="", agent=agent):
+        if info.conversation and UNDONE not in info.tags:
+            launch = launch_of(await journal.load(info.run_id)) if folder else None
+            if not folder or (launch is not None and launch.folder == folder):
+                return info.run_id
+    command = "code" if folder else "chat"
+    raise RunNotFoundError(f"there is no conversation to continue yet: treadle {command} starts one")
 
 
 async def _named(journal: Journal, named: str) -> str:

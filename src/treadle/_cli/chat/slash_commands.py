@@ -82,6 +82,18 @@ async def _undo(chat: Chat, rest: str) -> None:
     print("the last question and its answer are forgotten" if await chat.undo() else "there is nothing to undo")
 
 
+async def _diff(chat: Chat, rest: str) -> None:
+    from treadle._cli.chat.changes import show_changes
+
+    await show_changes(chat, int(rest) if rest.isdigit() else None)
+
+
+async def _apply(chat: Chat, rest: str) -> None:
+    from treadle._cli.chat.changes import apply_changes
+
+    await apply_changes(chat)
+
+
 async def _file(chat: Chat, rest: str) -> None:
     if rest == "off":
         chat.attached.clear()
@@ -166,6 +178,8 @@ COMMANDS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
     "approve": _approve,
     "fork": _fork,
     "undo": _undo,
+    "diff": _diff,
+    "apply": _apply,
     "file": _file,
     "save": _save,
     "plan": _plan,

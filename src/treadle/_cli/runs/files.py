@@ -47,16 +47,22 @@ async def apply_changes(args: argparse.Namespace, journal: Journal) -> int:
     """Bring what a run has changed into the person's folder, beside what has changed there meanwhile."""
     records, objects = await _open(args, journal)
     span = span_of(records)
-    target = Path(args.to or source_of_run(records))
+    return await asyncio.to_thread(
+        merged_into, args, objects, Path(args.to or source_of_run(records)), span.old, span.new
+    )
+
+
+def merged_into(args: argparse.Namespace, objects: Objects, target: Path, old: bytes, new: bytes) -> int:
+    """Bring what changed between two trees into a folder, after showing it; nothing where both sides changed it."""
 
     def merged(now: bytes) -> bytes:
-        both = merge(objects, span.old, now, span.new)
+        both = merge(objects, old, now, new)
         if both.conflicts:
             listed = ", ".join(both.conflicts[:20])
             raise ConfigError(f"nothing was changed: the run and somebody else have changed the same lines of {listed}")
         return both.tree
 
-    return await asyncio.to_thread(_write, args, objects, target, merged, there=True)
+    return _write(args, objects, target, merged, there=True)
 
 
 async def _open(args: argparse.Namespace, journal: Journal) -> tuple[list[Record], Objects]:

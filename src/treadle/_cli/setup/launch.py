@@ -52,8 +52,8 @@ _SECRET_PARAMETER = re.compile(
     r"(?i)(?:key|token|secret|passw\w{0,20}|pwd)\s{0,20}=|://[^/:\s@]{0,200}:[^/\s@]{0,200}@"
 )
 """A parameter whose name suggests a secret, or a URL that contains a password."""
-AGENT = "terminal"
-"""The name of the terminal's agents in the log."""
+AGENT, CODE = "terminal", "code"
+"""The names of the terminal's agents in the log: in a chat, and of those that work on a folder."""
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -72,6 +72,11 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     plan: bool = False
     folder: str = ""
     settings: dict[str, Any] = {}
+    workspace: str = ""
+    """The backend of the folder that its runs work in; empty where they work in none."""
+    network: bool = False
+    allow: str = ""
+    """Commands that need no question."""
 
 
 def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
@@ -98,6 +103,9 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         plan=args.plan,
         folder=str(Path.cwd()),
         settings=settings_from(args, user),
+        workspace=getattr(args, "workspace", "") or (default_workspace() if args.preset == "coding" else ""),
+        network=getattr(args, "network", False),
+        allow="|".join(getattr(args, "allow", ())),
     )
     return launch, choice
 
@@ -228,7 +236,8 @@ def build_agent(
                 preset=presets.get(launch.preset or "default"),
                 system=launch.system,
                 instructions=instructions,
-                name=AGENT,
+                name=CODE if launch.workspace else AGENT,
+                **_workspace(launch),
                 **launch.settings,
             )
         except TypeError as error:
@@ -246,6 +255,25 @@ def build_agent(
     changes = {name: value for name, value in defaults.items() if name not in launch.settings}
     agent.settings = agent.settings.with_changes(changes)
     return agent
+
+
+def default_workspace() -> str:
+    """Return the backend where none is named: the one in which nothing needs a question, if it can be had here."""
+    from treadle._workspace.backends import can_isolate
+
+    return "sandbox" if can_isolate() else "copy"
+
+
+def _workspace(launch: Launch) -> dict[str, Any]:
+    """Return the options of an agent that works on the folder of its launch."""
+    if not launch.workspace:
+        return {}
+    from treadle._workspace.coding import Coding
+    from treadle._workspace.workspace import Workspace
+
+    backend: Any = launch.workspace
+    workspace = Workspace(launch.folder, backend=backend, network=launch.network)
+    return {"workspace": workspace, "plugins": [Coding(allow=launch.allow)]}
 
 
 def unattended_agent(args: argparse.Namespace, journal: Journal | None = None, *, quiet: bool = False) -> Agent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "research")
+PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "coding", "research")
 """A copy: importing `treadle._agent.presets` for the names would import the engine."""
 
 

@@ -1,0 +1,52 @@
+"""`treadle code`: a conversation about the files of a folder."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from treadle._cli.display.help_text import HelpLines
+from treadle._cli.setup import exit_codes
+from treadle._cli.setup.options import add_agent_options, add_journal_option, flag, repeatable
+from treadle._types.errors import ConfigError
+
+BACKENDS = ("sandbox", "copy", "worktree", "host")
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "code",
+        description="Work on the files of this folder. Your own files stay as they are until you say /apply: the agent "
+        "has a copy, each step of which is stored and can be gone back to (/fork N, /undo). Several can work at once.",
+        epilog=exit_codes.HELP,
+        formatter_class=HelpLines,
+    )
+    parser.add_argument("question", nargs="?", default="", help="what is to be done; without it you are asked")
+    parser.add_argument(
+        "-w",
+        "--workspace",
+        choices=BACKENDS,
+        help="sandbox (a copy without network, where nothing needs a question; the default where bubblewrap can be "
+        "used), copy, worktree (a checkout of what is committed), host (your files themselves, asked for each change)",
+    )
+    flag(parser, "--network", help="let programs in the sandbox use the network; what may send is then asked about")
+    line = "commands that need no question, such as 'git status|pytest *'; may be repeated"
+    repeatable(parser, "--allow", metavar="RULES", help=line)
+    earlier = parser.add_mutually_exclusive_group()
+    earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="go on with the newest one here")
+    earlier.add_argument("--resume", metavar="ID", help="go on with this conversation, or after this run")
+    add_agent_options(parser)
+    flag(parser, "-q", "--quiet", help="show only the answers")
+    add_journal_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from treadle._cli.chat.command import run as converse
+    from treadle._cli.setup.launch import default_workspace
+
+    if args.file or args.journal == "none":
+        raise ConfigError("treadle code needs a journal, which keeps the steps, and no document (-f)")
+    args.workspace = args.workspace or default_workspace()
+    args.preset = args.preset or "coding"
+    args.tools = args.tools or ["none"]
+    return converse(args)
