@@ -5,9 +5,9 @@
 
 Each makes its own virtual environment under `.venv/` first. `test --fast` takes two minutes, `test tests/engine` runs a
 part. Other tasks: check (style and types), page (build the web page), docs (build the documentation), pictures (make
-its pictures again), bench (measure the overhead), prove (the proofs of the README: crash, plan, size), measure (any
-script of benchmarks/), peers (other engines beside ours), reference (write the generated pages again), wheel (build
-the package), lock (write the lock files again), lab (any program of lab/), lab-test (the tests of lab/).
+its pictures again), bench (measure the overhead), prove (the proofs of the README: crash, plan, size, workspace),
+measure (any script of benchmarks/), peers (other engines beside ours), reference (write the generated pages again),
+wheel (build the package), lock (write the lock files again), lab (any program of lab/), lab-test (the tests of lab/).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def bench(arguments: list[str]) -> int:
 
 
 def prove(arguments: list[str]) -> int:
-    """Run a proof of the README: `prove crash`, `prove plan`, `prove size`."""
+    """Run a proof of the README: `prove crash`, `prove plan`, `prove size`, `prove workspace`."""
     name, *rest = arguments or [""]
     if name not in PROOFS:
         say(f"which proof? {', '.join(PROOFS)}")
@@ -258,6 +258,7 @@ PROOFS = {
     "crash": "benchmarks/crash_matrix.py",
     "plan": "benchmarks/dag_kill.py",
     "size": "benchmarks/install_size.py",
+    "workspace": "benchmarks/workspace_trees.py",
 }
 TASKS = {
     "run": run,

@@ -77,7 +77,7 @@ def test_random_states_are_restored_exactly(objects: Objects, root: Path, tmp_pa
     chance = random.Random(46)
     tracked, other = Tracked(root, objects), Tracked(tmp_path / "other", objects)
     states: list[tuple[bytes, str]] = []
-    for _ in range(25):
+    for _ in range(15):
         disturb(root, chance)
         tree = tracked.save().tree
         assert tree == Tracked(root, objects).save().tree, "what was known of it does not change what it is"

@@ -22,7 +22,7 @@ from treadle._journal import Journal, open_journal
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._server.api import agents as agent_operations
-from treadle._server.api import catalog, conversations, grounds, inspection, memory, meta, runs, search, why
+from treadle._server.api import catalog, conversations, files, grounds, inspection, memory, meta, runs, search, why
 from treadle._server.api.openapi import document
 from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
@@ -51,6 +51,7 @@ _MODULES = (
     catalog,
     why,
     inspection,
+    files,
     grounds,
     conversations,
     search,

@@ -30,8 +30,8 @@ from treadle._workspace.machine import Machine
 
 _HERE = 'cd -- "$0" || exit 125; exec "$@"'
 _KEPT_BY_SANDBOX = ("PATH", "LANG", "LC_ALL", "TERM", "TZ")
-_HIDDEN = ("/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/media", "/srv")
-"""What a sandbox shows empty."""
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/run/current-system")
+"""What programs that are isolated see of this computer, read-only."""
 _TIMEOUT = 600
 
 
@@ -44,8 +44,6 @@ class Place(Struct, frozen=True):
     """The folder that belongs to the run."""
     mark: str
     """Marks the processes of the run."""
-    private: Path
-    """The folder of the store: it is not shown to programs that are isolated."""
 
 
 class OpenMachine(Machine, Protocol):
@@ -107,7 +105,7 @@ class LocalMachine:
         return ["--dev-bind", "/", "/", "--proc", "/proc"]
 
     def _reading(self) -> list[str]:
-        return isolation(self.root, (), writable=False, network=False)
+        return isolation(self.root, writable=False, network=False)
 
     async def settle(self) -> None:
         await processes.kill(self._mark)
@@ -123,9 +121,9 @@ class HostMachine(LocalMachine):
 class SandboxMachine(LocalMachine):
     """Its programs see the system read-only, this folder, and nothing else of the person's."""
 
-    def __init__(self, root: Path, mark: str, private: Path, *, network: bool) -> None:
+    def __init__(self, root: Path, mark: str, *, network: bool) -> None:
         super().__init__(root, mark)
-        self._private, self._network = private, network
+        self._network = network
 
     @property
     def reaches_out(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -136,25 +134,21 @@ class SandboxMachine(LocalMachine):
         return super()._environment({**shown, "HOME": "/tmp", **(env or {})})
 
     def _working(self) -> list[str]:
-        return isolation(self.root, (self._private,), writable=True, network=self._network)
-
-    def _reading(self) -> list[str]:
-        return isolation(self.root, (self._private,), writable=False, network=False)
+        return isolation(self.root, writable=True, network=self._network)
 
 
 _ENDS_WITH_US = ("--die-with-parent", "--unshare-pid")
 
 
-def isolation(root: Path, hidden: Sequence[Path], *, writable: bool, network: bool) -> list[str]:
-    """The options of bubblewrap that show the system read-only and of all else only `root`."""
-    options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-ipc", "--unshare-uts"]
-    options += [] if network else ["--unshare-net"]
-    for path in (*_HIDDEN, str(Path.home()), *map(str, hidden)):
-        if os.path.isdir(path):
-            options += ["--tmpfs", path]
-    for path in dict.fromkeys((sys.prefix, sys.base_prefix)):
-        if path.startswith((*(f"{one}/" for one in _HIDDEN), f"{Path.home()}/")):
-            options += ["--ro-bind", path, path]
+def isolation(root: Path, *, writable: bool, network: bool) -> list[str]:
+    """The options of bubblewrap that show the system read-only, and `root`."""
+    options = ["--unshare-ipc", "--unshare-uts", *([] if network else ["--unshare-net"])]
+    # Of an interpreter of the person's own, only what it needs to start.
+    for path in dict.fromkeys((*_SYSTEM, sys.base_prefix, sys.prefix)):
+        options += ["--ro-bind-try", path, path]
+    if network:
+        options += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
+    options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
     return [*options, "--bind" if writable else "--ro-bind", str(root), str(root)]
 
 
@@ -217,7 +211,7 @@ class Sandbox(Copy):
     def open(self, place: Place) -> OpenMachine:
         if not can_isolate():
             raise ConfigError("backend='sandbox' needs bubblewrap (Linux), which cannot be used on this machine")
-        return SandboxMachine(place.own, place.mark, place.private, network=self.network)
+        return SandboxMachine(place.own, place.mark, network=self.network)
 
 
 class Container(Copy):

@@ -64,7 +64,7 @@ def summary(objects: Objects, old: bytes, new: bytes) -> TreeChanges:
             continue
         counts[change.kind] += 1
         if len(paths) < MAX_PATHS:
-            paths.append(f"{change.kind} {_printable(change.path)}{'/' if entry.kind == 'd' else ''}")
+            paths.append(f"{change.kind} {printable(change.path)}{'/' if entry.kind == 'd' else ''}")
     return TreeChanges(counts["A"], counts["M"], counts["D"], tuple(paths))
 
 
@@ -84,7 +84,7 @@ def unified(objects: Objects, old: bytes, new: bytes, *, most: int = 400_000) ->
 
 def file_difference(objects: Objects, change: PathChange) -> str:
     """The difference of one path; empty for a folder that has only other contents."""
-    path, old, new = _printable(change.path), change.old, change.new
+    path, old, new = printable(change.path), change.old, change.new
     entry = new or old
     assert entry is not None
     if entry.kind == "d":
@@ -104,6 +104,18 @@ def file_difference(objects: Objects, change: PathChange) -> str:
     return modes + "".join(line if line.endswith("\n") else f"{line}\n\\ no new line at the end\n" for line in lines)
 
 
+def file_at(objects: Objects, tree: bytes, path: str) -> bytes | None:
+    """The content of a file of a tree; None where there is none."""
+    *folders, name = os.fsencode(path).split(b"/")
+    for folder in folders:
+        inner = next((entry for entry in objects.entries(tree) if (entry.name, entry.kind) == (folder, "d")), None)
+        if inner is None:
+            return None
+        tree = inner.ref
+    file = next((entry for entry in objects.entries(tree) if (entry.name, entry.kind) == (name, "f")), None)
+    return None if file is None else objects.get(file.ref)
+
+
 def _lines(objects: Objects, entry: Entry | None) -> Sequence[str] | None:
     if entry is None:
         return ()
@@ -116,7 +128,7 @@ def _lines(objects: Objects, entry: Entry | None) -> Sequence[str] | None:
         return None
 
 
-def _printable(path: str) -> str:
+def printable(path: str) -> str:
     """A path as it can be stored and shown, whatever its bytes are."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

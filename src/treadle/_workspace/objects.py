@@ -162,6 +162,12 @@ class Objects:
             row = self._open().execute(query, (value,)).fetchone()
         return None if row is None else row[0]
 
+    def trees_of(self, run: str) -> set[str]:
+        """The ids of the trees that are kept for a run."""
+        with self._lock, _explained():
+            rows = self._open().execute("SELECT DISTINCT tree FROM saved WHERE run = ?", (run,))
+            return {row[0].hex() for row in rows}
+
     def runs(self) -> list[str]:
         """The runs whose trees are kept."""
         with self._lock, _explained():

@@ -71,9 +71,12 @@ def _signal(pids: Iterable[int], number: int) -> None:
 async def kill(mark: str) -> None:
     """Kill the processes of a workspace, and return when none of them is left that could write."""
     until = time.monotonic() + _MOST_SECONDS
-    while pids := [pid for pid in marked(mark) if _state(pid) not in "ZXx"]:
+    quiet = 0
+    while quiet < 2:  # one that is just being replaced by another program has no environment for a moment
+        pids = [pid for pid in marked(mark) if _state(pid) not in "ZXx"]
         _signal(pids, signal.SIGKILL)
-        if time.monotonic() > until:
+        quiet = 0 if pids else quiet + 1
+        if pids and time.monotonic() > until:
             raise OSError(f"processes of the workspace do not end: {', '.join(map(str, pids))}")
         await asyncio.sleep(0.005)
 
@@ -85,9 +88,12 @@ async def held(mark: str) -> AsyncGenerator[set[int]]:
     stopped: set[int] = set()
     until = time.monotonic() + _MOST_SECONDS
     try:
-        while new := [pid for pid in marked(mark) if pid not in stopped]:  # a child that was born meanwhile
+        quiet = 0 if mark else 2
+        while quiet < 2:  # a child that was born meanwhile; one that had no environment for a moment
+            new = [pid for pid in marked(mark) if pid not in stopped]
             _signal(new, signal.SIGSTOP)
             stopped.update(new)
+            quiet = 0 if new else quiet + 1 if stopped else 2
             while any(_state(pid) not in _STOPPED for pid in new) and time.monotonic() < until:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)  # nobody is told when a process of another parent has stopped
         yield {inode for pid in stopped for inode in _mapped(pid)}

@@ -168,6 +168,7 @@ class Workspace(Plugin):
         stopped = result.stop_reason in ("cancelled", "budget", "error")
         await self._save(run, opened, "interrupted" if stopped else "between")
         self._open.pop(run, None)
+        opened.tracked.objects.close()
 
     # ---- inside
 
@@ -178,7 +179,7 @@ class Workspace(Plugin):
 
     def _make(self, run: RunContext, objects: Objects, backend: Backend) -> Opened:
         own = folder_of(objects, run.id)
-        place = Place(self.folder, own, own.name, objects.folder)
+        place = Place(self.folder, own, own.name)
         own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         machine = backend.open(place)
         return Opened(run, place, machine, Tracked(machine.root, objects, self.rules))

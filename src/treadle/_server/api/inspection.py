@@ -64,7 +64,7 @@ async def run_artifact(call: Call) -> Response:
     run_id = await call.owned_run()
     artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
     content = _decoded(artifact.content) if artifact.base64 else artifact.content.encode()
-    return _file(content, artifact.mime, artifact.name, download=query.download)
+    return file_response(content, artifact.mime, artifact.name, download=query.download)
 
 
 @routes("GET", "/api/runs/{run_id}/files/{number}", "*/*", tag="runs", errors=(404, 409))
@@ -78,7 +78,7 @@ async def run_file(call: Call) -> Response:
     part = files[int(number)]
     if not part.data:
         raise conflict("it was given by its address or its id at the provider: its content is not here")
-    return _file(_decoded(part.data), part.mime, part.name or f"file-{number}", download=False)
+    return file_response(_decoded(part.data), part.mime, part.name or f"file-{number}", download=False)
 
 
 def _decoded(text: str) -> bytes:
@@ -94,10 +94,11 @@ async def run_content(call: Call) -> Response:
     query: b.ContentQuery = call.query
     run_id = await call.owned_run()
     part, content = find_content(await call.hub.records(run_id), call.path("digest"))
-    return _file(content, part.mime, part.name, download=query.download)
+    return file_response(content, part.mime, part.name, download=query.download)
 
 
-def _file(content: bytes, mime: str, name: str, *, download: bool) -> Response:
+def file_response(content: bytes, mime: str, name: str, *, download: bool) -> Response:
+    """A file as it can be shown: in a sandbox without scripts, network or an origin."""
     mime = mime if mime.isascii() and mime.isprintable() else "application/octet-stream"
     inline = mime.startswith(_SHOWN_INLINE) and not download
     filename = quote(name.rsplit("/")[-1], safe="")

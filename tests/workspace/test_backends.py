@@ -1,0 +1,186 @@
+"""The folders of the backends, and what a program in them can see, change and reach."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit import call, go
+
+from treadle import Agent, ConfigError, ScriptedModel, ToolContext, Workspace, fork, open_journal, tool
+from treadle._types.errors import ToolError
+from treadle._types.events import ToolDone, TreeSaved, WorkspaceOpened
+from treadle._workspace import backends
+from treadle._workspace.backends import Container, Copy, LocalMachine, Place, Sandbox, can_isolate, plain_environment
+from treadle._workspace.workspace import machine_of
+
+needs_isolation = pytest.mark.skipif(not can_isolate(), reason="bubblewrap cannot be used here")
+
+
+def run_in(machine: Any, script: str, *, env: Mapping[str, str] | None = None, read_only: bool = False) -> str:
+    command = machine.command(["sh", "-c", script], env=env, read_only=read_only)
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return (done.stdout + done.stderr).strip()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    for name in ("source", "store/runs/own"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "store" / "trees.db").write_text("other runs")
+    return Place(tmp_path / "source", tmp_path / "store" / "runs" / "own", f"test-{tmp_path.name}")
+
+
+@needs_isolation
+def test_a_sandbox_shows_its_folder_and_nothing_else_of_the_person(place: Place):
+    machine = Sandbox().open(place)
+    assert not machine.reaches_out
+    assert run_in(machine, "pwd; echo x > a; cat a").split() == [str(place.own), "x"]
+    assert (place.own / "a").read_text() == "x\n"
+    (Path.home() / ".treadle-test").touch()
+    try:
+        hidden = (str(Path.home() / ".treadle-test"), str(place.own.parents[1] / "trees.db"), str(place.source))
+        assert all("No such file" in run_in(machine, f"ls {path}") for path in hidden)
+    finally:
+        (Path.home() / ".treadle-test").unlink()
+    assert "Read-only" in run_in(machine, "touch /usr/x")
+    assert "No such file" in run_in(machine, "ls /home")
+    assert run_in(machine, "tail -n +3 /proc/net/dev | cut -d: -f1") == "lo"
+    assert "SECRET" not in run_in(machine, "env")
+
+
+@needs_isolation
+@pytest.mark.parametrize("backend", [Copy(), Sandbox()])
+def test_a_reading_command_cannot_write(place: Place, backend: Any):
+    machine = backend.open(place)
+    (place.own / "a").write_text("1")
+    out = run_in(machine, "cat a; echo 2 > a; touch b; rm a; touch /tmp/x && rm /tmp/x && echo scratch", read_only=True)
+    assert out.startswith("1")
+    assert "scratch" in out
+    assert [path.read_text() for path in place.own.iterdir()] == ["1"]
+
+
+def test_commands_get_an_environment_without_keys(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-commands")
+    monkeypatch.setenv("PLAIN", "for commands")
+    out = run_in(Copy().open(place), "env")
+    assert "sk-not-for-commands" not in out
+    assert "PLAIN=for commands" in out
+    assert "PLAIN" not in run_in(Copy().open(place), "env", env={"PATH": os.environ["PATH"]})
+    assert plain_environment({"A_TOKEN": "123456789", "B": "c"}) == {"B": "c"}
+
+
+def test_without_bubblewrap(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(backends, "can_isolate", lambda: False)
+    machine = Copy().open(place)
+    assert run_in(machine, "pwd") == str(place.own)
+    with pytest.raises(ToolError, match="read-only"):
+        machine.command(["ls"], read_only=True)
+    with pytest.raises(ConfigError, match="bubblewrap"):
+        Sandbox().open(place)
+
+    async def left_behind() -> None:
+        process = await asyncio.create_subprocess_exec(*machine.command(["sh", "-c", "sleep 100 & sleep 100"]))
+        async with machine.held():
+            state = await asyncio.to_thread(Path(f"/proc/{process.pid}/stat").read_text)
+            assert state.split()[2] in "tT"
+        await machine.settle()
+        assert await process.wait() < 0
+
+    go(left_behind())
+
+
+def test_descriptors_are_passed_on(place: Place):
+    command = Copy().open(place).command(["sh", "-c", "cat <&3"], pass_fds=1)
+    opened = ["sh", "-c", 'exec 3<&0 0</dev/null; exec "$@"', "sh", *command]
+    assert subprocess.run(opened, stdout=subprocess.PIPE, input=b"through three\n").stdout == b"through three\n"
+
+
+def test_a_worktree_is_a_checkout_that_can_be_restored_whole(tmp_path: Path):
+    source = tmp_path / "project"
+    source.mkdir()
+    git = "git -c user.name=a -c user.email=a@b"
+    (source / "a.txt").write_text("one")
+    subprocess.run(f"git init -q . && git add -A && {git} commit -qm first", shell=True, cwd=source, check=True)
+    (source / "untracked").touch()
+
+    @tool
+    async def bash(context: ToolContext, command: str) -> str:
+        """Run a command."""
+        return await asyncio.to_thread(run_in, machine_of(context.run), command)
+
+    async def main() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        commit = call("bash", command=f"ls; echo 2 > a.txt; {git} commit -qam second; git log --oneline | wc -l")
+        agent = Agent(
+            ScriptedModel([commit, "done"]), [bash], workspace=Workspace(source, backend="worktree"), journal=journal
+        )
+        result = await agent.run("go")
+        assert result.steps[0].observation.split() == ["a.txt", "2"]
+        forked = await fork(journal, result.run_id, 1)
+        look = call("bash", command="git log --oneline | wc -l; git status --porcelain")
+        agent.models = (ScriptedModel([look, "done"]),)
+        assert (await agent.resume(forked)).steps[0].observation == "1"
+
+    go(main())
+    assert (source / "a.txt").read_text() == "one"
+    with pytest.raises(ConfigError, match="git repository"):
+        backends.Worktree().prepare(Place(tmp_path / "project" / ".git" / "hooks", tmp_path / "w", "m"))
+
+
+def test_a_container_is_asked_for_with_the_folder_mounted(place: Place, tmp_path: Path):
+    """The contract, with a program in place of docker that runs what it is given on this computer."""
+    program = tmp_path / "docker"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nwhile [ "$1" != image ]; do shift; done; shift; exec "$@"\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    machine = Container("image", program=(str(program), "run")).open(place)
+    assert run_in(machine, "echo inside") == "inside"
+    asked = (tmp_path / "asked").read_text()
+    assert f"--mount type=bind,source={place.own},target={place.own} -w {place.own}" in asked
+    assert "--network none" in asked
+    assert ",readonly" in " ".join(machine.command(["ls"], read_only=True))
+
+
+class Recording(Copy):
+    """Somebody else's backend."""
+
+    name = "mine"
+
+    def open(self, place: Place) -> Any:
+        class Machine(LocalMachine):
+            def command(self, argv: Sequence[str], **options: Any) -> list[str]:
+                return ["env", f"PLACE={place.own}", *argv]
+
+        return Machine(place.own, place.mark)
+
+
+def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
+    source = tmp_path / "project"
+    source.mkdir()
+
+    @tool
+    async def where(context: ToolContext) -> str:
+        """Say where this is."""
+        return await asyncio.to_thread(run_in, machine_of(context.run), "echo $PLACE | tee $PLACE/file")
+
+    async def main() -> None:
+        journal = open_journal("memory:")
+        workspace = Workspace(source, backend=Recording())
+        result = await Agent(ScriptedModel([call("where"), "done"]), [where], workspace=workspace, journal=journal).run(
+            "go"
+        )
+        events = [record.event for record in await journal.load(result.run_id)]
+        opened = next(event for event in events if isinstance(event, WorkspaceOpened))
+        assert opened.backend == "mine"
+        assert [event.content for event in events if isinstance(event, ToolDone)] == [opened.folder]
+        assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), ("A file",)]
+
+    go(main())
