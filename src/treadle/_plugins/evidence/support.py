@@ -22,7 +22,7 @@ from treadle._plugins.evidence.passages import Passage, passages_of
 from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
 from treadle._types.events import Record
 
-METHOD = "support-1"
+METHOD = "support-2"
 """The name of what is done here; a proof says by which it was made."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
