@@ -126,7 +126,7 @@ class Deeds:
         return any(own.has_number(one) for one in values.spoken if not small(one))
 
     def _judged(self, deed: _Deed, sentence: str, values: Values) -> Receipt:
-        """The receipt from a call with all ids, amounts and dates of a sentence. It is none where the sentence names
+        """The receipt from a call with all ids, amounts and dates of a sentence; not where the sentence names
         another choice of an argument, what only other calls were made for, or a declared word for another deed."""
         said = f" {_plain(sentence)} "
         calls = (deed.entry.call_id,)
