@@ -126,6 +126,17 @@ def test_declared_words_contradict_and_nothing_else():
     assert held("W1001 is off the books.", cancel, **words) == "receipted"
 
 
+def test_a_small_number_is_an_id_where_a_tool_says_so():
+    calls = (("open", {"order": 7, "bags": 2}, "ok"), ("open", {"order": 30, "bags": 3}, "Error: too late"))
+    events: list[Any] = [RunStarted("Please.")]
+    for number, (name, args, text) in enumerate(calls):
+        act = act_of(args, ("order",), declared=True)
+        events += [ToolStarted(ToolCall(f"c{number}", name, args), 1), ToolDone(f"c{number}", name, 1, text, act=act)]
+    deeds = Deeds({"r": [Record("r", seq, 0.0, event) for seq, event in enumerate(events)]})
+    said = [deeds.receipt(text) for text in ("Order 7 is open.", "Order 30 is open.", "I packed 2 bags.")]
+    assert [one.outcome if one else "none" for one in said] == ["receipted", "contradicted", "none"]
+
+
 def test_a_failure_told_with_regret_is_not_called_a_lie():
     failed = ("open", {"order": "W1001"}, "Error: too late")
     assert held("Sadly W1001 stays open.", failed) == "unclear"

@@ -89,7 +89,7 @@ class Deeds:
 
     def receipt(self, sentence: str) -> Receipt | None:
         """The receipt of a sentence; None when it says nothing was done, or names nothing that could be looked up."""
-        values = values_of(sentence)
+        values = self._values_of(sentence)
         may_act = self.deeds or self._verbs
         if not may_act or not values or sentence.rstrip().endswith("?") or denies(sentence):
             return None
@@ -104,6 +104,27 @@ class Deeds:
             outcome = "unclear" if regrets(sentence) else "contradicted"
             return Receipt(outcome, (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
         return self._of_several(values, touched) if touched else self._of_none(values)
+
+    def confirms(self, sentence: str, call_id: str) -> bool:
+        """Return whether a call was done, and has every id, date and amount of a sentence; a small count may be of
+        something else ("within 5 days")."""
+        values = self._values_of(sentence)
+        for deed in self.deeds:
+            if deed.entry.call_id == call_id and deed.entry.state == "done":
+                own = deed.values
+                return (
+                    all(map(own.has_id, values.ids))
+                    and all(map(own.has_date, values.dates))
+                    and all(small(one) or own.has_number(one) for one in values.spoken)
+                )
+        return False
+
+    def _values_of(self, sentence: str) -> Values:
+        """The values of a sentence. A small number is an id where a tool declares that such an argument identifies."""
+        values = values_of(sentence)
+        declared = {str(value) for deed in self.deeds if deed.entry.identified for value in deed.entry.args.values()}
+        named = {f"{value:f}" for one in values.spoken if small(one) for value in one} & declared
+        return msgspec.structs.replace(values, ids=values.ids | named) if named else values
 
     def _holds(self, deed: _Deed, values: Values) -> bool:
         """Return whether a call has every value."""
