@@ -40,7 +40,6 @@ class Judge(Plugin):
     name = JUDGE
     harmless = True
     loop_only = True
-    prompts = ("judge",)
 
     @bounded
     def __init__(self, *, entails: Entails | None = None, called: str = "", most: Count = 20) -> None:
@@ -64,7 +63,7 @@ class Judge(Plugin):
             texts = [claim.text for claim in asked if claim.grounds]
             note = Noted(self.name, {"by": self.called, "verdicts": _by_text(texts, verdicts)})
         else:
-            thread = Thread(run, self.name, run.prompts.get("judge", PROMPT), "")
+            thread = Thread(run, self.name, PROMPT, "")
             calls = run.state.ledger.entries[-_MAX_CALLS:]
             verdicts = await thread.fill(
                 _question(asked, calls),
