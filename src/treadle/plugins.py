@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle._local.guards.give_up_guard import GiveUpGuard as GiveUpGuard
     from treadle._local.guards.unsourced_value_guard import UnsourcedValueGuard as UnsourcedValueGuard
     from treadle._plugins.code import CodeMode as CodeMode
+    from treadle._plugins.evidence.judge import Judge as Judge
     from treadle._plugins.guards.approval import Approval as Approval
     from treadle._plugins.guards.context_guard import ContextGuard as ContextGuard
     from treadle._plugins.guards.guardrail import Guardrail as Guardrail
@@ -66,6 +67,7 @@ _LAZY_IMPORTS = {
     "model_judge": "_plugins.guards.guardrail",
     "on_topic": "_plugins.guards.guardrail",
     "HistoryTrim": "_plugins.guards.history_trim",
+    "Judge": "_plugins.evidence.judge",
     "LoopGuard": "_plugins.guards.loop_guard",
     "McpTools": "_plugins.mcp",
     "Memory": "_plugins.memory.plugin",

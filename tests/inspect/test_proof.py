@@ -152,7 +152,7 @@ def test_records_of_a_stranger_cannot_do_anything(data: bytes):
     newer = lines[0].replace(b'"version":1', b'"version":9')
     with pytest.raises(ConfigError, match="version 9"):
         verify_proof(b"\n".join((newer, *lines[1:], b"")))
-    other = rehashed(data.replace(b'"method":"support-1"', b'"method":"other"'), lambda bodies: None)
+    other = rehashed(data.replace(b'"method":"support-2"', b'"method":"other"'), lambda bodies: None)
     assert "another method" in verify_proof(other).problems[0]
 
 

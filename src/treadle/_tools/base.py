@@ -42,7 +42,7 @@ failures say nothing about whether something was to be done."""
 POLICY = (
     "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
     "polling",
-    "acts", "identifies", "fails_when",
+    "acts", "identifies", "fails_when", "verbs",
 )  # fmt: skip
 """The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
@@ -160,6 +160,9 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     fails_when: str | Callable[[Any], bool | str] | None = None
     """What counts as failure besides an exception: a regular expression that is looked for in the text of the result,
     or a function of the result that returns True, or the reason."""
+    verbs: tuple[str, ...] = ()
+    """Beginnings of words for what it does, in any language (`("cancel", "storn")`). A sentence with such a word of
+    another tool and none of this one is not about a call of this one."""
     convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Turns validated JSON arguments into the Python values that the annotations of `execute` ask for."""
     returns: Mapping[str, Any] | None = None
@@ -178,6 +181,9 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
         check_fields(self, f"tool {self.name!r}: ")
         if self.identifies:
             self._check_identifies()
+        if type(self.verbs) is not tuple:
+            verbs = (self.verbs,) if isinstance(self.verbs, str) else tuple(self.verbs)
+            msgspec.structs.force_setattr(self, "verbs", verbs)
 
     def _check_identifies(self) -> None:
         properties: Mapping[str, Any] = self.parameters.get("properties") or {}
@@ -191,8 +197,17 @@ class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
         """Return what is recorded of a call with these arguments; None where the tool does nothing outside the run."""
         if not (self.effect != "pure" if self.acts is None else self.acts):
             return None
+        return act_of(args, self.identifies, declared=self._declares_effect)
+
+    @property
+    def declares_act(self) -> bool:
+        """True for a tool that says that it does something outside the run."""
+        return (self.effect != "pure" if self.acts is None else self.acts) and self._declares_effect
+
+    @property
+    def _declares_effect(self) -> bool:
         stated = self.effect is not UNMARKED and self.effect is not UNREVIEWED
-        return act_of(args, self.identifies, declared=stated or bool(self.acts or self.identifies))
+        return stated or bool(self.acts or self.identifies)
 
     def failure(self, value: Any, text: str) -> str:
         """Why a result counts as a failure by `fails_when`; empty if it does not."""

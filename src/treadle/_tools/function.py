@@ -46,6 +46,7 @@ def tool(
     acts: bool | None = None,
     identifies: str | Sequence[str] = (),
     fails_when: str | Callable[[Any], bool | str] | None = None,
+    verbs: str | Sequence[str] = (),
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -67,6 +68,7 @@ def tool(
     acts: bool | None = None,
     identifies: str | Sequence[str] = (),
     fails_when: str | Callable[[Any], bool | str] | None = None,
+    verbs: str | Sequence[str] = (),
 ) -> _Decorator: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -95,7 +97,8 @@ def tool(
     extras of the previous tool; `**kwargs` takes all of them.
 
     Of a tool that acts, `identifies="order_id"` names the arguments that say what it is done to, and `fails_when` what
-    counts as failure besides an exception: `r"^Error"`, or a function of the result.
+    counts as failure besides an exception: `r"^Error"`, or a function of the result. `verbs=("refund", "erstatt")` are
+    beginnings of words for what it does: a sentence with those of another tool alone has no receipt from this one.
     """
 
     def make(function: Callable[P, R]) -> Tool[P, R]:

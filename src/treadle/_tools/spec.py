@@ -179,6 +179,7 @@ class BaseTool:
     acts: bool | None = None
     identifies: tuple[str, ...] = ()
     fails_when: Any = None
+    verbs: tuple[str, ...] = ()
 
     def __call__(self, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} needs a `__call__` method")

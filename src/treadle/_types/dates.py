@@ -16,7 +16,8 @@ _MONTHS = {
     for number, whole in enumerate(names.split(), 1)
     for name in (whole, whole[:3], whole[:4])
 }
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?"
+MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = rf"(?P<month>{MONTH})\.?"
 _DAY, _YEAR = r"(?P<day>\d{1,2})", r"(?P<year>\d{4})"
 _FORMS = (
     re.compile(rf"(?<![\d-]){_YEAR}-(?P<number>\d{{1,2}})-{_DAY}(?![\d-])"),

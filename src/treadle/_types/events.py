@@ -90,6 +90,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """`imported` for a run that was not made here: nothing in it is anybody's word or decision."""
     mark: str = ""
     """A seal of the server that started it: only such runs are resumed when a server starts."""
+    acting: dict[str, tuple[str, ...]] = {}
+    """The tools that say that they act, with the words they declare for what they do."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):

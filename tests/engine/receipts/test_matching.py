@@ -66,3 +66,85 @@ def test_all_values_must_belong_to_one_call_that_was_done(sentence: str, outcome
 )
 def test_without_a_value_or_a_claim_nothing_is_said(sentence: str):
     assert deeds().receipt(sentence) is None
+
+
+def held(sentence: str, *calls: tuple[str, dict[str, Any], str], **acting: tuple[str, ...]) -> str:
+    """What is said of a sentence after these calls, each with its result; a call of `look` only reads."""
+    events: list[Any] = [RunStarted("Please.", acting={"open": (), **acting})]
+    for number, (name, args, text) in enumerate(calls):
+        act = None if name == "look" else act_of(args, declared=True)
+        events += [
+            ToolStarted(ToolCall(f"c{number}", name, args), 1),
+            ToolDone(f"c{number}", name, 1, text, act=act),
+        ]
+    receipt = Deeds({"r": [Record("r", seq, 0.0, event) for seq, event in enumerate(events)]}).receipt(sentence)
+    return receipt.outcome if receipt is not None else "none"
+
+
+ORDERS = (("open", {"order": "W1001", "card": "visa_71"}, "ok"), ("open", {"order": "W1002", "card": "visa_72"}, "ok"))
+ACCOUNTS = (
+    ("open", {"args": '{"user": "u901", "kind": "Purple Account"}'}, "ok"),
+    ("open", {"args": '{"user": "u901", "kind": "Green Account"}'}, "Error: not allowed"),
+    ("open", {"args": '{"user": "u902", "kind": "Blue Account"}'}, "ok"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "outcome"),
+    [
+        ("Orders W1001 and W1002 are set.", "receipted"),
+        ("Order W1001 is set, paid with visa_71.", "receipted"),
+        ("Order W1001 is set, paid with visa_72.", "unclear"),
+        ("A Purple Account is open for u901.", "receipted"),
+        ("A Green Account is open for u901.", "contradicted"),
+        ("A Blue Account is open for u901.", "contradicted"),
+    ],
+)
+def test_values_of_two_calls_are_those_of_none(sentence: str, outcome: str):
+    assert held(sentence, *ORDERS, *ACCOUNTS) == outcome
+
+
+def test_what_was_only_read_before_was_not_acted_on():
+    order = '{"order": "W1001", "items": ["77001", "77002"]}'
+    sent = ("send", {"order": "W1001", "items": ["77001"]}, order)
+    assert held("Item 77002 of W1001 was sent.", ("look", {}, order), sent) == "unclear"
+    assert held("Item 77001 of W1001 was sent.", ("look", {}, order), sent) == "receipted"
+    assert held("W1001 has the number T5550.", ("send", {"order": "W1001"}, "sent as T5550")) == "receipted"
+
+
+def test_an_agent_that_could_act_and_did_not_has_no_receipts():
+    assert held("Order W1001 was refunded.") == "unclear"
+    assert held("Order W1001 was refunded on May 3, 2024.", ("look", {}, "W1001: 2024-05-03")) == "unclear"
+
+
+def test_declared_words_contradict_and_nothing_else():
+    cancel = ("cancel", {"order": "W1001"}, "ok")
+    words = {"cancel": ("cancel", "storn"), "send": ("ship", "versand")}
+    assert held("Order W1001 was shipped.", cancel) == "receipted", "without them, values are all there is"
+    assert held("Order W1001 was shipped.", cancel, **words) == "contradicted"
+    assert held("W1001 wurde versandt.", cancel, **words) == "contradicted"
+    assert held("W1001 is off the books.", cancel, **words) == "receipted"
+
+
+def test_a_small_number_is_an_id_where_a_tool_says_so():
+    calls = (("open", {"order": 7, "bags": 2}, "ok"), ("open", {"order": 30, "bags": 3}, "Error: too late"))
+    events: list[Any] = [RunStarted("Please.")]
+    for number, (name, args, text) in enumerate(calls):
+        act = act_of(args, ("order",), declared=True)
+        events += [ToolStarted(ToolCall(f"c{number}", name, args), 1), ToolDone(f"c{number}", name, 1, text, act=act)]
+    deeds = Deeds({"r": [Record("r", seq, 0.0, event) for seq, event in enumerate(events)]})
+    said = [deeds.receipt(text) for text in ("Order 7 is open.", "Order 30 is open.", "I packed 2 bags.")]
+    assert [one.outcome if one else "none" for one in said] == ["receipted", "contradicted", "none"]
+
+
+def test_a_failure_told_with_regret_is_not_called_a_lie():
+    failed = ("open", {"order": "W1001"}, "Error: too late")
+    assert held("Sadly W1001 stays open.", failed) == "unclear"
+    assert held("W1001 is open.", failed) == "contradicted"
+
+
+def test_a_file_said_to_be_fixed_has_changed():
+    edit = ("edit", {"path": "src/app.py", "text": "x"}, "ok")
+    assert held("I fixed src/app.py.", edit) == "receipted"
+    assert held("I fixed src/other.py.", edit) == "contradicted"
+    assert held("I fixed src/other.py.", edit, ("look", {"path": "src/other.py"}, "text")) == "unclear"

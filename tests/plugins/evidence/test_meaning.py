@@ -7,6 +7,7 @@ import pytest
 from plugins.evidence.test_passages import log
 from treadle._plugins.evidence.meaning import compare
 from treadle._plugins.evidence.support import claims_of, support_of
+from treadle._plugins.evidence.words import sentences
 from treadle._types.events import RunStarted, ToolDone
 
 NOTES = (
@@ -105,3 +106,25 @@ def test_a_false_sentence_loses_its_citation():
     contradicted = [sentence for sentence in FALSE if claims_of(sentence, LOGS)[0].status == "contradicted"]
     assert len(contradicted) >= 6
     assert all(support_of(sentence, source) for sentence in contradicted)
+
+
+@pytest.mark.parametrize(
+    ("passage", "sentence"),
+    [
+        ("Falls es regnet, schließt die Bank.", "Die Bank schließt."),
+        ("Anna Berg verkaufte die Lampen nicht.", "Anna Berg verkaufte die Lampen."),
+        ("Si llueve, el banco cerrará.", "El banco cerrará."),
+        ("Ana Ruiz nunca vendió las lámparas.", "Ana Ruiz vendió las lámparas."),
+        ("De los 80 invitados en Lugo, 30 llegaron en tren.", "80 invitados en Lugo llegaron en tren."),
+        ("Einige Gäste kamen aus Graz.", "Alle Gäste kamen aus Graz."),
+    ],
+)
+def test_denials_conditions_and_counts_are_read_in_german_and_spanish_too(passage: str, sentence: str):
+    assert compare(sentence, passage) != "supported"
+
+
+def test_the_day_of_a_german_date_ends_no_sentence():
+    text = "Der Kauf vom 9. Oktober 2025 wurde gemeldet. Es waren 9. Danach kam nichts."
+    assert [one.text for one in sentences(text)] == [
+        "Der Kauf vom 9. Oktober 2025 wurde gemeldet.", "Es waren 9.", "Danach kam nichts."
+    ]  # fmt: skip

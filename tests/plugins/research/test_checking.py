@@ -31,7 +31,12 @@ SOURCES = Sources(
         # both are needed, the third is not
         (
             "Anna Weber was born in 1931 in Graz, a city in Styria [ID:1][ID:2][ID:3].",
-            "Anna Weber was born in 1931 in Graz, a city in Styria [ID:1][ID:2].",
+            "Anna Weber was born in 1931 in Graz, a city in Styria [ID:1][ID:2] [only words match].",
+        ),
+        # marked before: what the mark says is found out again
+        (
+            "Anna Weber was born in Graz in 1931 [ID:1] [only words match].",
+            "Anna Weber was born in Graz in 1931 [ID:1].",
         ),
         # changed: a number, a name, a denial, a sum
         ("Anna Weber was born in Graz in 1932 [ID:1].", "Anna Weber was born in Graz in 1932 [no source]."),

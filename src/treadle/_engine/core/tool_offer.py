@@ -40,6 +40,12 @@ class ToolOffer:
         """Return what a run offers before its plug-ins have said anything."""
         return (*self.toolkit.schemas, *self.brought.schemas)
 
+    @property
+    def acting(self) -> dict[str, tuple[str, ...]]:
+        """Return the tools that say that they act, with the words they declare for what they do."""
+        tools = (*self.toolkit, *self.of_plugins.values(), *self.brought)
+        return {tool.name: tool.verbs for tool in tools if tool.declares_act}
+
     def refuse_taken_names(self) -> None:
         """`DuplicateToolError` when the caller has brought a tool whose name the agent has, or has got meanwhile."""
         if not self.brought:

@@ -214,7 +214,7 @@ async def _start(run: Execution) -> None:
                 run.tools.at_start, origin.history, run.settings.asdict(), dict(blueprint.prompts),
                 origin.conversation, origin.user, run.depth, run.current.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
-                client_tools=origin.client_tools, mark=origin.mark,
+                client_tools=origin.client_tools, mark=origin.mark, acting=run.tools.acting,
             ),
             *([] if origin.constraint is None else [origin.constraint]),
             *([IntentSet(run.settings.may)] if isinstance(run.settings.may, Intent) else []),

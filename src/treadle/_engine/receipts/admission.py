@@ -32,6 +32,13 @@ _FAILURE = re.compile(
 """That something was not done, in English, German and Spanish."""
 _NEGATION = re.compile(rf"\b(?:was|were|is|are|has|have|had|been|did|do|does){_NOT}\b|\bnot been\b", re.IGNORECASE)
 """The same only beside the name of the deed: "was not refunded", and not "was not charged again"."""
+_REGRET = re.compile(
+    r"\b(?:unfortunately|sadly|regrettably|sorry|afraid|unchanged|problem|trouble|leider|unverändert|schwierigkeit"
+    r"|lamentablemente|desgraciadamente|desgracia|problema)\b|\b(?:apolog|regret|bedauer|lament|disculp)\w*"
+    r"|\btut mir leid\b|\blo siento\b",
+    re.IGNORECASE,
+)
+"""What comes with bad news, whatever it is."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -115,6 +122,11 @@ def denies(sentence: str) -> bool:
     """Return whether a sentence says that something was not done."""
     plain = _NOT_MEANT.sub(" ", sentence)
     return bool(_FAILURE.search(plain) or _NEGATION.search(plain))
+
+
+def regrets(sentence: str) -> bool:
+    """Return whether a sentence may admit something in words of its own."""
+    return _REGRET.search(_NOT_MEANT.sub(" ", sentence)) is not None
 
 
 def _names(clause: str, entry: LedgerEntry) -> bool:

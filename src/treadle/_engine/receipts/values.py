@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +14,8 @@ from treadle._types.dates import replace_dates
 
 _TOKEN = re.compile(r"#?\w[\w@.,:/+-]*")
 _NUMBER = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?")
+_FILE = re.compile(r"(?:[\w.-]+/)*[\w-]{2,}\.[a-z][a-z0-9]{0,4}")
+_SLASHED = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _MAX_DEPTH = 12
 _SMALL = 100
 
@@ -22,7 +24,7 @@ class Values(Struct, frozen=True):
     """The values of a text, or of a call."""
 
     ids: frozenset[str] = frozenset()
-    """Words with digits in them, addresses, and long words in capitals; casefolded."""
+    """Words with digits in them, addresses, names of files, and long words in capitals; casefolded."""
     numbers: frozenset[Decimal] = frozenset()
     """Every way in which a number can be read: `1.234` is one thousand or one."""
     dates: frozenset[tuple[int, int, int]] = frozenset()
@@ -69,10 +71,16 @@ def values_of(text: str) -> Values:
             spoken.append(readings)
             if len(bare) >= 4 and bare.isdigit() and not _is_year(bare):  # a number, or the name of something
                 ids.add(bare)
-        elif any(char.isdigit() for char in word) or "@" in word or (len(word) >= 5 and word.isupper()):
+        elif _names_one(word):
             ids.add(bare.casefold())
     numbers = frozenset[Decimal]().union(*spoken)
     return Values(frozenset(ids), numbers, frozenset(dates), tuple(spoken))
+
+
+def _names_one(word: str) -> bool:
+    """Return whether a word is the name of one thing: it has a digit, is an address, a file, or in capitals."""
+    shouted = len(word) >= 5 and word.isupper()
+    return shouted or "@" in word or any(char.isdigit() for char in word) or _FILE.fullmatch(word) is not None
 
 
 def _is_year(digits: str) -> bool:
@@ -80,14 +88,14 @@ def _is_year(digits: str) -> bool:
 
 
 def _readings(text: str) -> frozenset[Decimal]:
+    """The numbers that digits with points and commas may mean: `1.234` two, `1.50` one."""
     plain = text.replace(" ", "").replace("\u00a0", "")
-    forms = {plain.replace(",", ""), plain.replace(".", "").replace(",", ".")}
     readings: set[Decimal] = set()
-    for form in forms:
-        try:
-            readings.add(Decimal(form).normalize())
-        except InvalidOperation:
-            continue
+    for grouping, point in ((",", "."), (".", ",")):
+        whole, *decimals = plain.split(point)
+        groups = whole.split(grouping)
+        if all(map(str.isdigit, decimals[:1])) and len(decimals) < 2 and all(len(one) == 3 for one in groups[1:]):
+            readings.add(Decimal(".".join(("".join(groups), *decimals))).normalize())
     return frozenset(readings)
 
 
@@ -96,12 +104,12 @@ def values_in(value: Any) -> Values:
     ids: set[str] = set()
     numbers: set[Decimal] = set()
     dates: set[tuple[int, int, int]] = set()
-    for leaf in _leaves(value, 0):
+    for _, leaf in _leaves(value, 0):
         if isinstance(leaf, str):
             inside = values_of(leaf)
             ids |= inside.ids | {leaf.strip("# ").casefold()}
             numbers |= inside.numbers
-            dates |= inside.dates
+            dates |= inside.dates | _either_way(leaf)
         elif not isinstance(leaf, bool) and isinstance(leaf, int | float) and leaf == leaf and abs(leaf) < 1e18:
             number = Decimal(str(abs(leaf))).normalize()
             numbers.add(number)
@@ -109,21 +117,36 @@ def values_in(value: Any) -> Values:
     return Values(frozenset(ids), frozenset(numbers), frozenset(dates))
 
 
-def _leaves(value: Any, depth: int) -> Iterator[Any]:
+def _either_way(text: str) -> set[tuple[int, int, int]]:
+    """The dates of a call whose day and month can be told from neither: `11/7/2025` is both."""
+    parts = [(int(one), int(two), int(year)) for one, two, year in _SLASHED.findall(text)]
+    return {(year, *order) for one, two, year in parts for order in ((one, two), (two, one)) if one <= 12 >= two}
+
+
+def texts_in(value: Any) -> dict[str, list[str]]:
+    """The texts and whole numbers anywhere in arguments, by the name under which they stand."""
+    texts: dict[str, list[str]] = {}
+    for name, leaf in _leaves(value, 0):
+        if isinstance(leaf, str | int) and not isinstance(leaf, bool) and name:
+            texts.setdefault(name, []).append(str(leaf))
+    return texts
+
+
+def _leaves(value: Any, depth: int, name: str = "") -> Iterator[tuple[str, Any]]:
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, Mapping):
-        for item in cast("Mapping[str, Any]", value).values():
-            yield from _leaves(item, depth + 1)
+        for key, item in cast("Mapping[str, Any]", value).items():
+            yield from _leaves(item, depth + 1, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list | tuple):
         items = cast("list[Any]", value)
-        yield len(items)
+        yield "", len(items)
         for item in items:
-            yield from _leaves(item, depth + 1)
+            yield from _leaves(item, depth + 1, name)
     elif isinstance(value, str) and value[:1] in ("{", "["):
         try:
-            yield from _leaves(msgspec.json.decode(value), depth + 1)
+            yield from _leaves(msgspec.json.decode(value), depth + 1, name)
         except (msgspec.DecodeError, RecursionError):
-            yield value
+            yield name, value
     else:
-        yield value
+        yield name, value

@@ -21,19 +21,30 @@ Verdict = Literal["supported", "contradicted", "words"]
 _TOKEN = re.compile(
     r"\d{4}-\d{2}-\d{2}|\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|[^\W\d]+(?:[-/'’][^\W\d]+)*|\w+"  # noqa: RUF001
 )
-_CLAUSE = re.compile(r"[,;:()]|\b(?:but|despite|although|though|while|whereas|because|which|who)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:()]|\b(?:and|or|but|despite|although|though|while|whereas|because|which|who|und|oder|aber|obwohl|weil|y|o|pero"
+    r"|aunque|porque)\b",
+    re.IGNORECASE,
+)
 _CITATION = re.compile(r"\[ID:[^\[\]\n]{0,80}\]", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKERS = {
     "hedge": "if unless would could might may should will expect expected expects plan plans planned forecast "
-    "forecasts likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped",
-    "quantifier": "all every each most many some few several only both half any nearly almost",
+    "forecasts likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped "
+    "wenn falls sofern wird würde würden könnte könnten dürfte dürften soll sollen sollte vielleicht wahrscheinlich "
+    "voraussichtlich vermutlich angeblich erwartet erwarten hofft "
+    "si quizá quizás podría podrían debería probablemente posiblemente supuestamente espera esperan prevé prevén",
+    "all": "all every each alle allen jeder jede jedes sämtliche todo toda todos todas cada",
+    "some": "most many some few several half einige manche wenige mehrere viele meisten algunos algunas pocos pocas "
+    "muchos muchas varios varias mayoría",
+    "quantifier": "only both any nearly almost nur beide fast kaum ambos ambas casi",
     "rise": "rise rose risen rising grow grew grown growing increase increased increases gain gained climb climbed",
     "fall": "fall fell fallen falling drop dropped decline declined decrease decreased decreases shrink shrank",
     "compare": "more less fewer over under above below least than before after until since between",
 }
 """Words that say how something is meant. A passage with a hedge says less than that it is so."""
 _KIND = {word: kind for kind, listed in _MARKERS.items() for word in listed.split()}
+_ALL, _SOME = frozenset(_MARKERS["all"].split()), frozenset(_MARKERS["some"].split())
 _NEAR = 2
 """Content words of a passage that may be left out between two of a sentence, beside an eighth of it."""
 _ENOUGH = 0.75
@@ -85,7 +96,7 @@ def _opposes(claim: _Read, source: _Read, words: frozenset[str]) -> bool:
         return True
     if _wrong_way(claim):
         return True
-    if claim.quantifiers & {"all", "every"} and source.quantifiers & {"some", "few", "most", "half", "several"}:
+    if claim.quantifiers & _ALL and source.quantifiers & _SOME:
         return True
     if words <= source.content and _swapped(claim, source):
         return True
@@ -129,7 +140,9 @@ def _turned(names: Sequence[str]) -> list[str]:
 
 def _agrees(claim: _Read, source: _Read, about: frozenset[str]) -> bool:
     """Return whether everything that can be compared is the same, in the same order and close together."""
-    if claim.negated != source.negated or claim.hedges != source.hedges or claim.passive != source.passive:
+    if not claim.denied & claim.content <= source.denied or (claim.content - claim.denied) & source.denied:
+        return False
+    if claim.hedges != source.hedges or claim.passive != source.passive:
         return False
     if not claim.quantifiers <= source.quantifiers or (claim.quantifiers != source.quantifiers and claim.quantities):
         return False
@@ -142,7 +155,8 @@ def _agrees(claim: _Read, source: _Read, about: frozenset[str]) -> bool:
 
 
 def _close(wanted: Sequence[str], source: Sequence[str]) -> bool:
-    """Return whether the words stand in the passage in their order, with few others between them."""
+    """Return whether the words stand in the passage in their order, with few others between them, and before a
+    word no number."""
     if not wanted:
         return True
     room = _NEAR + len(wanted) // 8
@@ -153,6 +167,8 @@ def _close(wanted: Sequence[str], source: Sequence[str]) -> bool:
                 place = source.index(word, at + 1)
             except ValueError:
                 break
+            if not word[0].isdigit() and any(other[0].isdigit() for other in source[at + 1 : place]):
+                break  # the words after a number may be said of it: "of 80 guests, 30 came by train"
             skipped += place - at - 1
             at = place
         else:
@@ -182,7 +198,9 @@ def _read(text: str) -> _Read:
     markers: dict[str, set[str]] = {kind: set() for kind in _MARKERS}
     names: list[str] = []
     negated = False
-    tokens = _TOKEN.findall(canonical(_shown(text)))
+    plain = canonical(_shown(text))
+    found = list(_TOKEN.finditer(plain))
+    tokens = [match[0] for match in found]
     for place, token in enumerate(tokens):
         low = token.casefold()
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", token):
@@ -190,7 +208,8 @@ def _read(text: str) -> _Read:
             order.append(token)
         elif re.fullmatch(r"[\d,]+(?:\.\d+)?", token) and len(token) <= 20:
             value = Decimal(token.replace(",", "")).normalize()
-            following = tokens[place + 1].casefold() if place + 1 < len(tokens) else ""
+            beside = place + 1 < len(tokens) and not plain[found[place].end() : found[place + 1].start()].strip(" -")
+            following = tokens[place + 1].casefold() if beside else ""
             unit = stem(following) if following.isalpha() and words_of(following).content else ""
             quantities.append((value, unit))
             order.append(str(value))
@@ -218,7 +237,7 @@ def _read(text: str) -> _Read:
         negated,
         _denied(text) if negated else frozenset(),
         frozenset(markers["hedge"]),
-        frozenset(markers["quantifier"]),
+        frozenset(markers["quantifier"] | markers["all"] | markers["some"]),
         frozenset(markers["compare"]),
         bool(markers["rise"]) - bool(markers["fall"]),
         tuple(names),

@@ -11,7 +11,7 @@ import heapq
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -20,10 +20,12 @@ from treadle._engine.receipts.matching import Deeds, Receipt
 from treadle._plugins.evidence.meaning import compare
 from treadle._plugins.evidence.passages import Passage, passages_of
 from treadle._plugins.evidence.words import Sentence, Words, derived_from, sentences, without_denial, words_of
-from treadle._types.events import Record
+from treadle._types.events import Noted, Record
 
-METHOD = "support-1"
+METHOD = "support-2"
 """The name of what is done here; a proof says by which it was made."""
+JUDGE = "judge"
+"""The component that notes what a judge has said of sentences that no rule decides."""
 ENOUGH = 0.6
 """The share of a sentence's words that must stand in its grounds."""
 NOT_LOOKED_UP = "it was not looked up: the answer and its log are too large"
@@ -75,13 +77,55 @@ class Claim(Struct, frozen=True, omit_defaults=True):
     numbers: tuple[NumberLink, ...] = ()
     receipt: Receipt | None = None
     """What the calls that acted say about it, where it names an id, an amount or a date."""
+    by: str = ""
+    """Who said so, where no rule did: a model, or what else was installed to judge."""
 
 
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
     index, deeds = _Index(passages_of(logs)), Deeds(logs)
     claims = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
-    return tuple(_receipted(claim, deeds) for claim in claims)
+    verdicts = _verdicts(logs)
+    return tuple(_judged(_receipted(claim, deeds), deeds, verdicts) for claim in claims)
+
+
+def is_open(claim: Claim) -> bool:
+    """Return whether no rule decides about a sentence."""
+    return claim.status in ("words", "unsupported") and (claim.receipt is None or claim.receipt.outcome == "unclear")
+
+
+def _verdicts(logs: Mapping[str, Sequence[Record]]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """What a judge has said of sentences, and who it was."""
+    found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for record in (record for records in logs.values() for record in records):
+        event = record.event
+        if isinstance(event, Noted) and event.component == JUDGE:
+            said: Any = event.data.get("verdicts")
+            if isinstance(said, Mapping):
+                by = str(event.data.get("by"))
+                found |= {text: (by, one) for text, one in cast("Mapping[str, Mapping[str, Any]]", said).items()}
+    return found
+
+
+def _judged(claim: Claim, deeds: Deeds, verdicts: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Claim:
+    """The claim as a judge decides it where no rule does. A call that is named must have been done, with the values of
+    the sentence; a passage must have its words."""
+    if claim.text not in verdicts or not is_open(claim):
+        return claim
+    by, said = verdicts[claim.text]
+    call, passage = said.get("call"), said.get("passage")
+    if isinstance(call, str) and deeds.confirms(claim.text, call):
+        receipt = Receipt("receipted", (call,), f"so says {by}")
+        return msgspec.structs.replace(claim, status="receipted", why=f"so says {by}", receipt=receipt, by=by)
+    if claim.status == "words" and passage in ("says so", "says otherwise"):
+        status: Status = "supported" if passage == "says so" else "contradicted"
+        return msgspec.structs.replace(claim, status=status, why=f"so says {by}", by=by)
+    if call == "none":
+        why = f"no call did it, says {by}"
+        return msgspec.structs.replace(
+            claim, status="contradicted", why=why, receipt=Receipt("contradicted", (), why), by=by
+        )
+    return claim
 
 
 def _receipted(claim: Claim, deeds: Deeds) -> Claim:

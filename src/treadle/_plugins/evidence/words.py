@@ -10,6 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from treadle._plugins.evidence.canonical import canonical
+from treadle._types.dates import MONTH
 
 MAX_SENTENCE = 2_000
 """Characters; what goes on longer without an end is cut where a word ends."""
@@ -21,6 +22,7 @@ _END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?:\s*\[ID:[^\]\n]{0,80}\])*(?=\s)|(?<=
 _SHORT = re.compile(
     r"(?:^|[\s(.])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|No|vs|e\.g|i\.e|etc|cf|Jr|Sr|approx)\.$|\n[\s>#*-]{0,12}\d{1,3}\.$"
 )
+_OF_A_MONTH = re.compile(rf"\s(?:{MONTH})\b", re.IGNORECASE)
 _CITATION = re.compile(r"\[ID:([^\[\]\n]{0,80})\]", re.IGNORECASE)
 _LEADING = re.compile(r"[\s>#*•|-]*(?:\d{1,3}[.)]\s+)?[\s#*•|-]*")
 _SUFFIX = re.compile(r"(?:ing|edly|ed|ies|es|s|ly|er|ion|al)$")
@@ -32,7 +34,11 @@ which while who whom why will with would you your also about after before betwee
 therefore however thus answer total result found based together
 """
 _STOPWORDS = frozenset(_COMMON.split())
-_DENYING = "no not never none neither nor without cannot nobody nothing nowhere"
+_DENYING = """
+no not never none neither nor without cannot nobody nothing nowhere
+nicht kein keine keinen keinem keiner keines nie niemals niemand nichts weder ohne
+nunca jamás nadie ningún ninguno ninguna tampoco
+"""
 _NEGATIONS = frozenset(_DENYING.split())
 _COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: Decimal(value) for value, word in enumerate(_COUNTING.split())}
@@ -67,6 +73,7 @@ def sentences(text: str) -> list[Sentence]:
         match.end()
         for match in _END.finditer(text)
         if not _SHORT.search(text[max(0, match.start() - 12) : match.start()])
+        and not (text[match.start() - 2 : match.start() - 1].isdigit() and _OF_A_MONTH.match(text, match.end()))
     ]
     for end in (*ends, len(text)):
         piece = text[start:end]

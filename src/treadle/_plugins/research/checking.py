@@ -13,6 +13,9 @@ from treadle._plugins.research.sources import Sources
 _CITATION = re.compile(r"[ \t]{0,4}\[ID:[^\[\]\n]{0,200}\]", re.IGNORECASE)
 _STOP = re.compile(r"[.!?。！？]{1,8}[\"')\]*_]{0,8}$")  # noqa: RUF001 - full-width stops are meant
 UNSOURCED = "[no source]"
+WORDS_ONLY = "[only words match]"
+"""Behind a citation whose source has the words of the sentence, and of which no rule can tell whether it says so."""
+_MARK = re.compile(rf" ?(?:{re.escape(UNSOURCED)}|{re.escape(WORDS_ONLY)})")
 Unsupported = Literal["mark", "drop", "keep"]
 
 
@@ -52,14 +55,20 @@ def checked_answer(answer: str, sources: Sources, unsupported: Unsupported = "ma
         if one.why and unsupported == "drop":
             pieces.append(between if "\n" in between else "")
             continue
-        mark = f" {UNSOURCED}" if one.why and unsupported == "mark" else ""
+        mark = _mark(one, unsupported)
         pieces += [between, _with(one.text, one.cited, mark)]
     pieces.append(answer[end:])
     return Report("".join(pieces).strip(), tuple(done))
 
 
+def _mark(one: Checked, unsupported: Unsupported) -> str:
+    if one.why:
+        return f" {UNSOURCED}" if unsupported == "mark" else ""
+    return f" {WORDS_ONLY}" if one.words_only and unsupported != "keep" else ""
+
+
 def _checked(sentence: Sentence, sources: Sources) -> Checked:
-    text = _CITATION.sub("", sentence.text).replace(f" {UNSOURCED}", "").replace(UNSOURCED, "")
+    text = _MARK.sub("", _CITATION.sub("", sentence.text))
     numbers = [int(part) for part in sentence.cited if part.isascii() and part.isdigit() and len(part) < 16]
     words = words_of(text)
     if text.rstrip("\"')*_ ").endswith(("?", ":")) or not (words.content or words.numbers):
