@@ -162,7 +162,7 @@ def bench(arguments: list[str]) -> int:
 
 
 def prove(arguments: list[str]) -> int:
-    """Run a proof of the README: `prove crash`, `prove plan`, `prove size`, `prove workspace`."""
+    """Run a proof: `prove crash`, `plan`, `size`, `workspace` of the README, `behaviours` of that page."""
     name, *rest = arguments or [""]
     if name not in PROOFS:
         say(f"which proof? {', '.join(PROOFS)}")
@@ -255,6 +255,7 @@ def lock(arguments: list[str]) -> int:
 
 
 PROOFS = {
+    "behaviours": "benchmarks/prove_behaviours.py",
     "crash": "benchmarks/crash_matrix.py",
     "plan": "benchmarks/dag_kill.py",
     "size": "benchmarks/install_size.py",

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -19,7 +20,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted(path for path in (ROOT / "docs" / "migrate").glob("*.md") if path.stem != "index")
+DESCRIBED = ("two_phase", "streaming", "executor", "graph", "code_agent")
+"""Pages for those who come from an engine as one of the descriptions has it."""
+PAGES = sorted(path for path in (ROOT / "docs" / "migrate").glob("*.md") if path.stem not in ("index", *DESCRIBED))
 BLOCK = re.compile(r'^```python title="([^"]+)"\n(.*?)^```', re.DOTALL | re.MULTILINE)
 PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
 
@@ -79,6 +82,26 @@ def test_the_other_engine_where_it_is_installed(page: Path, address: str, tmp_pa
     if not PEERS.exists():
         pytest.skip("python3 tasks.py peers installs the other engines")
     assert shown(printed(str(PEERS), programs(page)[0][1], address, tmp_path)) == expected(page)
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_a_program_of_a_described_engine_runs_with_its_shim_and_without(
+    name: str, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    blocks = dict(programs(ROOT / "docs" / "migrate" / f"{name}.md"))
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-at-all")
+    shim = types.ModuleType("shim")
+    monkeypatch.setitem(sys.modules, "shim", shim)
+    if "shim.py" in blocks:
+        assert len(blocks["shim.py"].splitlines()) <= 40
+        exec(compile(blocks["shim.py"], "shim.py", "exec"), shim.__dict__)
+    before: dict[str, Any] = {"__name__": "before"}
+    exec(compile(blocks["Before"], "before", "exec"), before)
+    own = before if name == "graph" else {"__name__": "after"}
+    exec(compile(blocks["Treadle"], "after", "exec"), own)
+    shown = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert shown == ["The lamp costs 40 dollars."] * (1 if name == "graph" else 2)
 
 
 def test_each_of_the_four_has_a_page():

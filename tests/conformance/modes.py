@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.scenarios import SECRET, TOOLS, Scenario, Scene, quick
-from treadle import Agent, DagAgent, presets
+from treadle import Agent, DagAgent, Tool, presets
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
 from treadle._engine.context import RunContext
@@ -27,19 +28,23 @@ def build(variant: str, scenario: Scenario, preset: str = "") -> tuple[Agent, Sc
     """An agent in a mode, or in the loop with a preset, and the model that it uses; `preset` is one for the mode."""
     preset = preset or preset_of(variant)
     scene = Scene(scenario, presets.get(preset).settings.dialect)
+    return agent_of(variant, preset, scenario, scene, TOOLS), scene
+
+
+def agent_of(variant: str, preset: str, scenario: Scenario, scene: Scene, tools: Sequence[Tool]) -> Agent:
     waiting = quick(presets.get(preset).settings)
     options: dict[str, Any] = {"secrets": [SECRET], "output_type": scenario.output_type, **waiting, **scenario.settings}
     match variant:
         case "plan":
-            return DagAgent(scene, TOOLS, preset=preset, max_rounds=1, **options), scene
+            return DagAgent(scene, tools, preset=preset, max_rounds=1, **options)
         case "document":
             document = parse_document(document_with(preset))
-            return GraphAgent(document, Path(), model=scene, plugins=[OurTools()], **options), scene
+            return GraphAgent(document, Path(), model=scene, plugins=[OurTools(tools)], **options)
         case "child":
-            worker = Agent(scene, TOOLS, name="worker", preset=preset, **options)
-            return Agent(scene, [worker.as_tool()], secrets=[SECRET], **waiting), scene
+            worker = Agent(scene, tools, name="worker", preset=preset, **options)
+            return Agent(scene, [worker.as_tool()], secrets=[SECRET], **waiting)
         case _:
-            return Agent(scene, TOOLS, preset=preset, **options), scene
+            return Agent(scene, tools, preset=preset, **options)
 
 
 def document_with(preset: str) -> dict[str, Any]:
@@ -56,9 +61,11 @@ class OurTools(Plugin):
 
     name = "our_tools"
     loop_only = True
-    tools = tuple(TOOLS)
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools = tuple(tools)
 
     async def on_start(self, run: RunContext) -> None:
-        ours = [offered.name for offered in TOOLS]
+        ours = [offered.name for offered in self.tools]
         others = [offered.name for offered in run.state.tools if offered.name not in ours]
         await run.offer_tools([*others, *ours], "the scenario needs them")

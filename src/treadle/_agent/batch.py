@@ -27,6 +27,7 @@ from treadle._models.batching.model import BatchedModel, Batcher
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import ConfigError, JournalError, RunNotFoundError, TreadleError
 from treadle._types.ids import fresh_id
+from treadle._types.value import Value
 
 CONCURRENCY = 8
 """How many questions are worked on at a time, without a batch interface."""
@@ -34,7 +35,7 @@ IN_BATCH = 1_000
 """How many runs wait for batches at a time."""
 
 
-class BatchAnswer(Struct, Generic[OutputT_co], frozen=True, omit_defaults=True):
+class BatchAnswer(Value, Generic[OutputT_co], frozen=True, omit_defaults=True):
     """What came of one question of a batch. `BatchAnswer[City]` is that of an agent with `output_type=City`."""
 
     id: str

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct
-
 from treadle._agent.agent import Agent
 from treadle._engine.result import RunResult
 from treadle._engine.settings import Budget
@@ -16,9 +14,10 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._models.transport.retry import RetryPolicy
 from treadle._types.errors import ConfigError, MaxIterationsError
 from treadle._types.usage import Usage
+from treadle._types.value import Value
 
 
-class LoopResult(Struct, frozen=True):
+class LoopResult(Value, frozen=True):
     """What `react_loop` returns; `result` has everything about the run."""
 
     value: str

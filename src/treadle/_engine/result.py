@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import msgspec
-from msgspec import Struct
 
 from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.surfaces.story import html_story, text_story
@@ -17,6 +16,7 @@ from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
 from treadle._types.usage import Usage
+from treadle._types.value import Value, as_data
 
 if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
     from typing_extensions import TypeVar
@@ -31,7 +31,7 @@ _OF_SEVERAL = (GuardrailError, MissingExtraError)
 """Errors that are made of more than their message."""
 
 
-class PendingCall(Struct, frozen=True):
+class PendingCall(Value, frozen=True):
     """A call that waits for a person's decision, or (`external`) for the result that you give."""
 
     call_id: str
@@ -53,7 +53,7 @@ class PendingCall(Struct, frozen=True):
         return f"agent.resume(run_id, approve={{{self.call_id!r}: True}})"
 
 
-class RunResult(Struct, Generic[OutputT_co], frozen=True):
+class RunResult(Value, Generic[OutputT_co], frozen=True):
     """The answer and everything that led to it. `RunResult[City]` is that of an agent with `output_type=City`."""
 
     answer: str
@@ -126,33 +126,29 @@ class RunResult(Struct, Generic[OutputT_co], frozen=True):
         return f"RunResult({', '.join(parts)}, iterations={self.iterations}, run_id={self.run_id!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result as plain JSON values; `RunResult.from_dict` reads it. A typed `output` is plain data in it,
-        and of an error its class and its message are kept."""
-        values = {name: getattr(self, name) for name in self.__struct_fields__}
-        values["steps"] = [{name: getattr(step, name) for name in Step.__struct_fields__} for step in self.steps]
-        error = self.error
-        values["error"] = None if error is None else {"type": type(error).__name__, "message": str(error)}
-        return msgspec.to_builtins(values, enc_hook=_as_data)
+        data = Value.to_dict(self)
+        for step in data["steps"]:
+            step.pop("exception", None)  # of this process alone
+        return data
 
-    def to_json(self) -> str:
-        """The same as text."""
-        return msgspec.json.encode(self.to_dict()).decode()
+    def keys(self) -> tuple[str, ...]:
+        """The names of the fields, so that `dict(result)` and FastAPI get their plain values."""
+        return self.__struct_fields__
+
+    def __getitem__(self, name: str) -> Any:
+        return msgspec.to_builtins(getattr(self, name), enc_hook=as_data)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunResult[Any]:
-        """The result that `to_dict` wrote."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The result that `to_dict` wrote: a typed `output` is plain data in it, and of an error its class and its
+        message are kept."""
         values = {name: value for name, value in data.items() if name in cls.__struct_fields__}
         for name, kind in _KINDS.items():
             if name in values:
                 values[name] = msgspec.convert(values[name], kind)
         error = values.get("error")
         values["error"] = _error_of(error["type"], error["message"]) if error else None
-        return RunResult(**values)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> RunResult[Any]:
-        """The result that `to_json` wrote."""
-        return cls.from_dict(msgspec.json.decode(text))
+        return cls(**values)
 
     def outputs(self) -> dict[str, Any]:
         """The result as a plain dictionary: content, the tools with arguments and results, times."""
@@ -210,12 +206,6 @@ _KINDS: dict[str, Any] = {
     "ledger": tuple[LedgerEntry, ...],
 }
 """The fields of a result that are more than plain values."""
-
-
-def _as_data(value: Any) -> Any:
-    """A value of a user's type as plain data."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if dump is not None else str(value)
 
 
 def _error_of(name: str, message: str) -> TreadleError:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from treadle._engine.surfaces.inputs import to_messages
 from treadle._models.base import Model, complete, meet
@@ -22,12 +22,13 @@ from treadle._types.errors import ModelError, StructuredCallError
 from treadle._types.messages import AssistantMessage, Message, UserMessage
 from treadle._types.request import OutputFormat, Reply, Request, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.value import Value
 
 Ask = Callable[..., Awaitable[Reply]]
 """`ask(messages, tools=, tool_choice=, format=)`: how a call is made; a run passes its own, which records it."""
 
 
-class StructuredResult(Struct, frozen=True):
+class StructuredResult(Value, frozen=True):
     """What `structured_llm_call` returns: the value, how it was obtained, and what it cost."""
 
     value: Any

@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from treadle._journal.catalog.values import Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
+from treadle._types.value import Value
 
 MONTH = 30 * 86400.0
 
 
-class RunInfo(Struct, frozen=True, omit_defaults=True):
+class RunInfo(Value, frozen=True, omit_defaults=True):
     """The information about one run in a list of runs."""
 
     run_id: str

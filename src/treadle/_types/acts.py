@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+
+from treadle._types.value import Value
 
 MAX_VALUE = 200
 """Characters of an identifying value, and of the result of a call, that the ledger keeps."""
@@ -17,7 +18,7 @@ NOT_ADMITTED = frozenset(("denied", "rejected"))
 """The errors of calls that somebody or something did not allow: nothing was tried, so nothing failed."""
 
 
-class Act(Struct, frozen=True, omit_defaults=True, gc=False):
+class Act(Value, frozen=True, omit_defaults=True, gc=False):
     """A call of a tool that acts, as its outcome is recorded."""
 
     args: dict[str, Any] = {}
@@ -30,7 +31,7 @@ class Act(Struct, frozen=True, omit_defaults=True, gc=False):
     """The tool declares its effect. What does not may be a mere question."""
 
 
-class LedgerEntry(Struct, frozen=True, omit_defaults=True):
+class LedgerEntry(Value, frozen=True, omit_defaults=True):
     """The outcome of one call that acts."""
 
     call_id: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from treadle._types.value import Value
 
 
-class EventBase(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+class EventBase(Value, frozen=True, omit_defaults=True, tag_field="type", gc=False):
     """A frozen value with a tag; defaults are not written out."""

@@ -48,6 +48,7 @@ from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
+from treadle._types.value import Value
 from treadle._types.workspace_events import TreeChanges as TreeChanges
 from treadle._types.workspace_events import TreeSaved as TreeSaved
 from treadle._types.workspace_events import WorkspaceOpened as WorkspaceOpened
@@ -237,7 +238,7 @@ class ContextCompacted(EventBase, frozen=True, tag="context_compacted"):
     reason: str = ""
 
 
-class PlanStep(Struct, frozen=True, omit_defaults=True, gc=False):
+class PlanStep(Value, frozen=True, omit_defaults=True, gc=False):
     """One step of a plan that `Planner` keeps."""
 
     text: str
@@ -390,7 +391,7 @@ TRANSIENT = (TextStreamed, ToolOutput, AnswerDelta, AnswerRetracted, OutputParti
 """The events that are shown and never stored."""
 
 
-class Record(Struct, frozen=True, omit_defaults=True, gc=False):
+class Record(Value, frozen=True, omit_defaults=True, gc=False):
     """One event and its position: `(run, seq)` is its key; a transient event has an `offset` > 0 within that record."""
 
     run: str

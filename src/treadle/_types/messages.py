@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Union
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from treadle._types.origin import Origin, Unlabelled
+from treadle._types.value import Value
 
 
-class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
+class TextPart(Value, frozen=True, tag="text", omit_defaults=True, gc=False):
     """A piece of text inside a message."""
 
     text: str
@@ -18,7 +19,7 @@ class TextPart(Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     """Where it comes from, if from elsewhere than its message."""
 
 
-class MediaPart(Struct, frozen=True, omit_defaults=True, gc=False):
+class MediaPart(Value, frozen=True, omit_defaults=True, gc=False):
     """What the parts that are not text have in common. The content is given once: by address, as base64 data, or by the
     id of a file that the provider has. `attach` makes parts from paths, bytes and addresses."""
 
@@ -61,7 +62,7 @@ Content = str | tuple[TextPart | ImagePart | AudioPart | FilePart, ...]
 """What a message says: plain text, or text, images, sound and files."""
 
 
-class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
+class ToolCall(Value, frozen=True, omit_defaults=True, gc=False):
     """One call the model asked for, read and ready to be checked.
 
     `problem` is set when the arguments could not be read; such a call is answered with an error, never executed,
@@ -82,7 +83,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True, gc=False):
     """Set where a pause names the call: it waits for a result from outside, not for a decision."""
 
 
-class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):
+class SystemMessage(Value, frozen=True, tag="system", tag_field="role", omit_defaults=True, gc=False):
     """The system prompt."""
 
     text: str
@@ -95,7 +96,7 @@ class SystemMessage(Struct, frozen=True, tag="system", tag_field="role", omit_de
         return "system"
 
 
-class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
+class UserMessage(Value, frozen=True, tag="user", tag_field="role", omit_defaults=True, gc=False):
     """What a person wrote, or what the engine tells the model in the role of the user; `kind` says which."""
 
     content: Content
@@ -111,7 +112,7 @@ class UserMessage(Struct, frozen=True, tag="user", tag_field="role", omit_defaul
         return "user"
 
 
-class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", omit_defaults=True, gc=False):
+class AssistantMessage(Value, frozen=True, tag="assistant", tag_field="role", omit_defaults=True, gc=False):
     """What the model said: its text as written, and the calls that were read from it."""
 
     text: str = ""
@@ -132,7 +133,7 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role", o
         return "assistant"
 
 
-class ToolMessage(Struct, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
+class ToolMessage(Value, frozen=True, tag="tool", tag_field="role", omit_defaults=True, gc=False):
     """The observation that answers one call."""
 
     call_id: str

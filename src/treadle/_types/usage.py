@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 
 from treadle._types.acts import LedgerEntry
 from treadle._types.artifact_names import safe_artifact_name
+from treadle._types.value import Value
 
 MOST_TOKENS = 1_000_000_000
 """More than any reply can have taken."""
@@ -20,7 +21,7 @@ _COUNTS = (
 )  # fmt: skip
 
 
-class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
+class Usage(Value, frozen=True, omit_defaults=True, gc=False):
     """Tokens, requests and money. `cost` is in US dollars and None when a price is not known."""
 
     input_tokens: int = 0
@@ -86,7 +87,7 @@ class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
 NO_USAGE = Usage()
 
 
-class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
+class Artifact(Value, frozen=True, omit_defaults=True, gc=False):
     """Rich content a tool made. The model sees its name and summary only."""
 
     name: str
@@ -105,7 +106,7 @@ class Artifact(Struct, frozen=True, omit_defaults=True, gc=False):
             force_setattr(self, "name", name)
 
 
-class Step(Struct, frozen=True, gc=False):
+class Step(Value, frozen=True, gc=False):
     """One tool call and what came of it."""
 
     iteration: int

@@ -23,7 +23,8 @@ from treadle._types.events import Record
 from treadle._types.messages import ToolCall
 from treadle._view.items import Answer
 
-REFRESH_SECONDS = 0.1
+REFRESH_SECONDS = 0.05
+"""Half of what a word may take to the screen."""
 _OUTPUT_LINES = 4
 _WRITING_LINES = 12
 _STYLES = {"note": "dim", "warning": "yellow", "you": "bold green"}

@@ -208,5 +208,6 @@ def ending(stop_reason: str, iterations: int, elapsed: float, cost: str, run_id:
 
 def observation(call: it.Call) -> str:
     """The result of a call, and the names of what it made."""
+    content = "" if call.final else call.content  # which is shown as the answer
     names = ", ".join(artifact.name for artifact in call.artifacts)
-    return f"{call.content}\n[{names}]" if names else call.content
+    return f"{content}\n[{names}]".lstrip() if names else content

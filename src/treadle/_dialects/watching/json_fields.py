@@ -25,6 +25,16 @@ class _Level:
         self.wants_key = is_object
 
 
+class AnswerField:
+    """Reads the answer in a JSON object that holds more than that; it may still not count."""
+
+    def __init__(self) -> None:
+        self._fields = JsonFields()
+
+    def feed(self, text: str) -> list[Piece]:
+        return [piece._replace(provisional=True) for piece in self._fields.feed(text) if piece.answer]
+
+
 class JsonFields:
     """Reads JSON piece by piece; words before it are passed over. Broken JSON is left to the decoder."""
 
@@ -133,7 +143,9 @@ class JsonFields:
 
     def _add(self, text: str, pieces: list[Piece]) -> None:
         if self._shown_as:
-            pieces.append(Piece(text, answer=self._shown_as == "answer"))
+            answer = self._shown_as == "answer"
+            certain = answer and bool(name := self._naming(self._levels[-1])) and name.lower() in self._final_names
+            pieces.append(Piece(text, answer, provisional=not certain))
         elif self._string is not None:
             self._string.append(text)
 
@@ -143,7 +155,7 @@ class JsonFields:
         text = "".join(self._string or ())
         if level.wants_key:
             level.key = text
-        elif level.object and level.key in NAME_KEYS:
+        elif level.object and (level.key in NAME_KEYS or (level.key == "type" and text.lower() in self._final_names)):
             level.name = text.strip()
         if self._shown_as == "answer":
             self._answered = True

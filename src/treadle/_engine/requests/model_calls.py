@@ -42,6 +42,8 @@ from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE
 
 OUTPUT = "output"
+JUDGE = "analyzer"
+"""Whose reply holds the answer of a plan, among other things."""
 """The component that turns an answer into a typed one."""
 _SAVE_EVERY = 1.0
 """Seconds between two records of an answer that streams."""
@@ -249,6 +251,10 @@ def _watcher(run: Execution, component: str) -> Watcher:
         from treadle._dialects.watching.answers import answer_watcher  # only for runs that end so
 
         return answer_watcher(run.current.dialect)
+    if component == JUDGE:
+        from treadle._dialects.watching.json_fields import AnswerField  # only for plans that are watched
+
+        return AnswerField()
     if component in CONVERSATION:
         return run.current.dialect.watch(tools=bool(run.state.tools) and run.blueprint.output_type is None)
     return Everything(answer=component in ANSWERING)
@@ -270,6 +276,9 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
                     run.early.feed(part)
                 elif request.component == OUTPUT and part.arguments:
                     run.answer.grow(part.arguments)
+                elif request.component == JUDGE:
+                    shown.part(TextDelta(part.arguments))
+                    await shown.save_in_time()
             else:
                 shown.received += len(part.text)
                 shown.part(part)

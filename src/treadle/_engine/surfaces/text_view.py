@@ -14,8 +14,8 @@ from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._view.fold import RunView
 from treadle._view.items import Answer, Call, Change, More, Put, Thought
 
-_MARKS_ANSWERS = "action"
-"""The dialect in which words without a marker are a thought."""
+_MARK_ANSWERS = ("action", "code")
+"""The dialects in which words without a marker are a thought."""
 OPEN, CLOSE = "<__final_answer__>", "</__final_answer__>"
 
 
@@ -66,7 +66,7 @@ class TextView:
     def _piece(self, more: More, view: RunView) -> Iterator[str]:
         item = view.items[more.id]
         if isinstance(item, Answer):
-            thinks = view.state.dialect == _MARKS_ANSWERS and not self._forced
+            thinks = view.state.dialect in _MARK_ANSWERS and not self._forced
             if item.state == "draft" and (self._repairs or (self._markers and not thinks and not self._begun)):
                 self._waiting += more.text
             elif item.state == "draft" and self._markers and not self._begun:
@@ -195,5 +195,5 @@ def _of_a_child(change: Change, indent: str) -> Iterator[str]:
         return
     if _starts(change):
         yield _head(change.item, indent)
-    elif _ends(change):
+    elif _ends(change) and not change.item.final:
         yield "".join(f"{indent}{line}\n" for line in change.item.content.splitlines())

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle._engine.answering.output import instruction
 from treadle._engine.core.execution import Execution
+from treadle._engine.requests.model_calls import JUDGE
 from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
 from treadle._flows.dag.plan import SCHEMA, Plan
@@ -82,7 +83,7 @@ async def make_plan(run: Execution, tools: list[str], models: list[str], finding
 async def judge(run: Execution, round_number: int, findings_so_far: str) -> DagJudged:
     facts = f"Results of the steps:\n{findings_so_far or '(none)'}"
     prompt = run.prompts.get("dag_analyzer", ANALYZER)
-    verdict = await _ask(run, "analyzer", prompt, facts, VERDICT, read_verdict, "judge", UNREADABLE_VERDICT)
+    verdict = await _ask(run, JUDGE, prompt, facts, VERDICT, read_verdict, "judge", UNREADABLE_VERDICT)
     return DagJudged(round_number, **verdict)
 
 
@@ -104,8 +105,11 @@ async def _ask(
     known = [part for part in (await _conversation(run), f"Question:\n{standalone_question(run.state)}", facts) if part]
     messages: list[Message] = [SystemMessage(_with_instructions(run, prompt)), UserMessage("\n\n".join(known))]
 
+    stream = component == JUDGE and run.settings.answer == "direct" and run.log.watched
+
     async def ask(conversation: Any, **options: Any) -> Any:
-        return await ask_model(run, component, conversation, **options)
+        run.answer.retract()  # what an unreadable judgement showed of its answer
+        return await ask_model(run, component, conversation, stream=stream, **options)
 
     options: dict[str, Any] = {"default_value": default[0]} if default else {}
     result = await structured_llm_call(run.current.model, messages, schema, parse, name=name, ask=ask, **options)

@@ -174,6 +174,7 @@ class DagAgent(FlowAgent[OutputT_co]):
             if self._enough(dag.verdicts[-1], number):
                 await self._conclude(run)
                 return
+            run.answer.retract()  # it was not enough
             number += 1
             plan = None
 
