@@ -226,7 +226,7 @@ PUBLIC = set(
     open_journal plan_diagram prefixes presets react_loop replay resolve_model run_tasks serve serve_mcp
     structured_llm_call Skill load_skills
     Verdict prove_answer verify_proof
-    Causes Change find_causes mark_wrong
+    Causes Change find_causes mark_wrong regress
     Extra extract_json NotAModelError RunError WrongValueError
     temporal_worker tool""".split()
 )

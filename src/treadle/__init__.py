@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from treadle._inspect.proof import Verdict as Verdict
     from treadle._inspect.proof import prove_answer as prove_answer
     from treadle._inspect.proof import verify_proof as verify_proof
+    from treadle._inspect.regress.check import regress as regress
     from treadle._inspect.replay import blame as blame
     from treadle._inspect.replay import fork as fork
     from treadle._inspect.replay import replay as replay
@@ -245,6 +246,7 @@ _LAZY_IMPORTS = {
     "Causes": "_inspect.why.findings",
     "Change": "_inspect.why.changes",
     "find_causes": "_inspect.why.search",
+    "regress": "_inspect.regress.check",
     "mark_wrong": "_inspect.why.marks",
     "prefixes": "_inspect.prefixes",
     "prove_answer": "_inspect.proof",

@@ -19,6 +19,7 @@ COMMANDS = {
     "runs": ("runs.command", "list, show, watch, resume, replay, fork and export recorded runs"),
     "record": ("record.command", "record what a program of any engine exchanges with its models"),
     "report": ("record.report", "report where tokens, money and time of recorded runs went"),
+    "regress": ("runs.regress", "say which recorded runs a change affects, and how those end now"),
     "verify": ("runs.verify", "check the proof of an answer, offline"),
     "serve": ("commands.serve", "serve agents over HTTP, with a web page"),
     "doctor": ("commands.doctor", "test what a model can really do"),

@@ -189,6 +189,10 @@ def _register_noting(actions: Any) -> None:
         action, answer="what the answer (or the step) should have had in it", step="step N is wrong, not the answer"
     )
 
+    line = "keep a run as a test for `treadle regress`: it is right, and this is expected of it"
+    action = _action(actions, "keep", "why:keep_run", line)
+    _add_expectation(action, answer="what its answer has to have in it", step="of step N, not of the whole run")
+
     action = _action(actions, "tag", "annotate:set_tags", "give a run tags")
     action.add_argument("tags", nargs="+", metavar="TAG", help="the tags; runs list --tag finds the run")
     flag(action, "--remove", help="take these tags away instead")

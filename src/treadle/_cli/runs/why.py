@@ -17,10 +17,10 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent
 from treadle._cli.workspace.consent import confirm, say
-from treadle._inspect.why.effects import Stub
+from treadle._inspect.why.effects import stubs_of
 from treadle._inspect.why.experiments import Experiment
 from treadle._inspect.why.findings import Cause
-from treadle._inspect.why.marks import mark_wrong
+from treadle._inspect.why.marks import KEPT, mark, mark_wrong
 from treadle._inspect.why.patches import apply_patch
 from treadle._inspect.why.points import Plan
 from treadle._inspect.why.search import find_causes
@@ -55,7 +55,7 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
             requests=args.requests,
             trials=args.trials,
             parallel=args.parallel,
-            stubs=_stubs(args.stub),
+            stubs=stubs_of(args.stub),
             guess=args.guess,
             on_plan=None if args.quiet or args.json else _say_plan,
             files=list(map(Path, [*args.source, *([args.file] if args.file else [])])),
@@ -81,6 +81,18 @@ async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
+async def keep_run(args: argparse.Namespace, journal: Journal) -> int:
+    """Make a run a test: tag it, and note what is expected of it."""
+    run_id = await find_run(journal, args.run)
+    wanted = _arguments(args.expect_args)
+    if args.expect or args.expect_call:
+        await mark(journal, run_id, answer=args.expect, call=args.expect_call, args=wanted or None, step=args.step)
+    info = await journal.info(run_id)
+    info = await journal.annotate(run_id, tags=[*dict.fromkeys([*info.tags, KEPT])], thumb="up")
+    print("\n".join([info.run_id, *(f"  {clean(line)}" for line in info.note.splitlines())]))
+    return 0
+
+
 def _apply(cause: Cause | None, agent: Agent[Any, Any], *, yes: bool, imported: bool) -> int:
     """Ask, then apply the patch of a cause where it still fits the file."""
     if cause is None or not cause.patch:
@@ -97,16 +109,6 @@ def _apply(cause: Cause | None, agent: Agent[Any, Any], *, yes: bool, imported: 
         raise ConfigError(f"nothing was written to {cause.file}: the change comes from an imported run")
     print(f"applied to {apply_patch(cause, agent)}")
     return 0
-
-
-def _stubs(options: list[str]) -> dict[str, Stub]:
-    stubs: dict[str, Stub] = {}
-    for one in options:
-        name, equals, text = one.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"--stub {one!r}: write the name of a tool, '=' and what it returns")
-        stubs[name] = text
-    return stubs
 
 
 def _say_plan(plan: Plan) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -201,20 +202,38 @@ class Renderer:
         self._parts.append(f"{crc32(data):08x}")
 
     def _digest(self, request: Request) -> str:
-        key = (
-            request.tools,
-            request.tool_choice,
-            request.format,
-            request.temperature,
-            request.max_tokens,
-            request.stop,
-            request.seed,
-        )
+        key = _head_of(request)
         if self._head is None or self._head[0] != key:
             self._head = (key, _encode(key))
         digest = self._hash.copy()
         digest.update(self._head[1])
         return digest.hexdigest()
+
+
+def _head_of(request: Request) -> tuple[object, ...]:
+    return (
+        request.tools,
+        request.tool_choice,
+        request.format,
+        request.temperature,
+        request.max_tokens,
+        request.stop,
+        request.seed,
+    )
+
+
+def request_digest(request: Request) -> str:
+    """The digest of a request of the loop, from the request itself. What was read of it before is kept with it."""
+    slots: dict[str, Any] = request.cache.slots if request.cache is not None else {}
+    messages, (count, last, data) = request.messages, slots.get("digest", (0, None, blake2b(digest_size=16)))
+    if not 0 < count <= len(messages) or messages[count - 1] is not last:
+        count, data = 0, blake2b(digest_size=16)
+    for message in messages[count:]:
+        data.update(_encode(message))
+    slots["digest"] = len(messages), messages[-1] if messages else None, data
+    whole = data.copy()
+    whole.update(_encode(_head_of(request)))
+    return whole.hexdigest()
 
 
 def digest_of(messages: Sequence[Message], tools: tuple[ToolSchema, ...], format: OutputFormat | None) -> str:

@@ -143,7 +143,7 @@ WINDOW = ("max_history_messages", "context_budget")
 
 
 def _undone(change: Change, state: RunState, before: Sequence[Record], reason: str) -> list[Event]:
-    """What a setting has done to the window before the fork: without it, it would not be so."""
+    """Undo what a setting has done to the window before the fork: without it, it would not be so."""
     window = state.conversation.window
     if change.name in WINDOW and any(isinstance(record.event, ContextCompacted) for record in before):
         return [HistoryReplaced(0, tuple(state.conversation.transcript), reason=reason)]

@@ -23,7 +23,7 @@ from treadle._inspect.why.changes import Change, edited
 from treadle._models.base import Model, complete
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.results import cut
-from treadle._types.errors import BudgetExhaustedError, TreadleError
+from treadle._types.errors import BudgetExhaustedError, ConfigError, TreadleError
 from treadle._types.events import Noted, Record, ThinkDone, ToolDone, ToolStarted
 from treadle._types.messages import SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Request, ToolSchema
@@ -61,8 +61,9 @@ def recorded_results(records: Sequence[Record], change: Change) -> dict[bytes, l
                 event = _changed(event, change)
             elif record.seq in change.records:
                 event = msgspec.structs.replace(event, content=change.after, error="", full=None)
-            elif change.name == "max_observation_chars" and event.full is not None:
-                event = msgspec.structs.replace(event, content=cut(event.full, change.value), full=None)
+            elif change.name == "max_observation_chars" and isinstance(event.content, str):
+                whole = event.content if event.full is None else event.full
+                event = msgspec.structs.replace(event, content=cut(whole, change.value), full=None)
             results.setdefault(key_of(call.name, call.args), []).append(event)
     return results
 
@@ -86,6 +87,17 @@ class StandIn(Protocol):
 
 Stub = str | Callable[..., Any]
 """What stands for a tool in experiments: its result, or a function of the call's arguments that has no effect."""
+
+
+def stubs_of(options: Sequence[str]) -> dict[str, Stub]:
+    """Stubs that were written as `tool=text`."""
+    stubs: dict[str, Stub] = {}
+    for one in options:
+        name, equals, text = one.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"stub {one!r}: write the name of a tool, '=' and what it returns")
+        stubs[name] = text
+    return stubs
 
 
 class Stubs:
@@ -160,7 +172,7 @@ class Guesses:
 
 
 class Spender(Protocol):
-    """What a request is counted with before it is sent."""
+    """A count of requests; each is taken before it is sent."""
 
     def take(self) -> None: ...
     def add(self, usage: Usage) -> None: ...

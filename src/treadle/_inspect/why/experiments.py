@@ -385,7 +385,7 @@ class _Follower:
 
 
 def decision_of(event: ThinkDone) -> bytes:
-    """What a reply decides: which calls, or the answer."""
+    """Return what a reply decides: which calls, or the answer."""
     calls = [(call.name, call.args) for call in event.message.calls]
     return msgspec.json.encode(calls or event.answer, order="sorted")
 

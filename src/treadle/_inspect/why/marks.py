@@ -22,6 +22,8 @@ from treadle._safety.bounds import Amount, bounded
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record, ThinkStarted
 
+KEPT = "kept"
+"""The tag of runs that are tests."""
 _LINE = re.compile(r"^\s*expected(?: (answer|call))?(?: at step (\d+))?:[ \t]*(\S.*)$", re.IGNORECASE)
 
 
@@ -77,6 +79,20 @@ async def mark_wrong(
 
     The mark is added to the run's note, its thumb is set to down, and `find_causes` judges by it.
     """
+    await mark(journal, run_id, answer=answer, call=call, args=args, step=step)
+    return await journal.annotate(run_id, thumb="down")
+
+
+async def mark(
+    journal: Journal,
+    run_id: str,
+    *,
+    answer: str = "",
+    call: str = "",
+    args: dict[str, Any] | None = None,
+    step: int = 0,
+) -> RunInfo:
+    """Note what is expected of a run, right or wrong."""
     if bool(answer.strip()) == bool(call.strip()):
         raise ConfigError("say what was expected: answer='...', or call='tool' (with args={...} if you like)")
     if args is not None and not call:
@@ -87,7 +103,7 @@ async def mark_wrong(
     line = str(Mark(step, " ".join(answer.split()), call.strip(), args))
     note = (await journal.info(run_id)).note
     other_lines = [old for old in note.splitlines() if not _same_place(old, line)]
-    return await journal.annotate(run_id, note="\n".join([*other_lines, line]).strip(), thumb="down")
+    return await journal.annotate(run_id, note="\n".join([*other_lines, line]).strip())
 
 
 def check_step(records: Sequence[Record], step: int) -> None:

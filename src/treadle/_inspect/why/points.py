@@ -36,7 +36,7 @@ def tried_at(tried: Sequence[Tried], point: int) -> list[Tried]:
 
 
 class Plan(Struct, frozen=True):
-    """What a search is expected to need; said before its first request."""
+    """The cost that is expected of a search; said before its first request."""
 
     experiments: int
     requests: int

@@ -70,7 +70,7 @@ def _plain(value: Any) -> Any:
 
 
 def accused(lab: Lab) -> list[Tried]:
-    """What the log itself names: a limit or budget that ended the run, messages that left the window, results and
+    """List what the log itself names: a limit or budget that ended the run, messages that left the window, results and
     replies that were cut off. Each from the last step at which it can still be made good."""
     return [*_accused(lab)]
 

@@ -232,7 +232,7 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
 
 
 def _helping(lab: Lab, repeated: Share | None) -> list[Experiment]:
-    """What may be the cause, the best first."""
+    """Rank what may be the cause, the best first."""
     return ranked(lab.candidates, repeated, lab.from_the_start)
 
 
@@ -282,8 +282,8 @@ _AT_ONCE = 8
 
 
 def _suspects(lab: Lab, *, late: bool) -> list[tuple[Change, int]]:
-    """What may be the cause, in the order of what the log gives against it. What was said of tools decides which call
-    is made, and no longer what is answered."""
+    """List what may be the cause, in the order of what the log gives against it. What was said of tools decides which
+    call is made, and no longer what is answered."""
     texts, results = candidates.texts(lab), candidates.results(lab)
     prompts = [pair for pair in texts if pair[0].kind == "prompt"]
     beside = [pair for pair in texts if pair[0].kind == "passage"]
