@@ -1,4 +1,4 @@
-"""Writes docs/internals/journeys.md: every journey of tests/journeys/, its steps, and the surfaces it is walked on.
+"""Writes docs/journeys.md: every journey of tests/journeys/, its steps, and the surfaces it is walked on.
 
 python3 scripts/journeys.py
 """
@@ -9,7 +9,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "internals" / "journeys.md"
+PAGE = ROOT / "docs" / "journeys.md"
 SURFACES = ("terminal", "page", "Python", "HTTP")
 
 

@@ -11,5 +11,5 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_matrix_is_of_the_journeys_there_are():
     made = load_script("journeys").matrix()
-    assert (ROOT / "docs" / "internals" / "journeys.md").read_text("utf-8") == made, "python3 scripts/journeys.py"
+    assert (ROOT / "docs" / "journeys.md").read_text("utf-8") == made, "python3 scripts/journeys.py"
     assert made.count("●") >= 25
