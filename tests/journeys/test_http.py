@@ -1,0 +1,107 @@
+"""Journeys over HTTP, as a program with nothing but HTTP walks them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from .conftest import LET_GO, Http
+from .walking import journey, step
+
+
+@journey("A first question", on="HTTP")
+def test_first_question(http_api: Http):
+    with step("POST /api/runs with a question: it is taken, with the id of the run"):
+        run = http_api.start("How high is the tower?")
+    with step("GET the run until it has ended: the answer is there, and one tool was called"):
+        found = http_api.wait(run)
+        assert (found["answer"], found["usage"]["tool_calls"]) == ("It is **330 m** high.", 1)
+
+
+@journey("A conversation in which a later question needs an earlier one", on="HTTP")
+def test_conversation(http_api: Http):
+    with step("a name is said in the second of five questions"):
+        last = http_api.start("Good morning.")
+        conversation = http_api.wait(last)["conversation"] or last
+        for question in ("I am Ann.", "What is new?", "Go on."):
+            last = http_api.start(question, conversation=conversation, follows=last)
+            http_api.wait(last)
+    with step("the fifth asks for it, and it is known"):
+        assert http_api.answer("What is my name?", conversation=conversation, follows=last) == "You are Ann."
+
+
+@journey("A model by its address, asked three times", on="HTTP")
+def test_model_by_address(http_api: Http):
+    with step("the list of agents names the model"):
+        agents = {one["name"]: one for one in http_api.get("/api/agents")["agents"]}
+        name = agents["by_address"]["model"]
+    with step("three questions with that name, and each is answered"):
+        assert [http_api.answer("Hi", agent="by_address", model=name) for _ in range(3)] == ["Hello."] * 3
+
+
+@journey("A call is approved, changed, refused", on="HTTP")
+def test_approvals(http_api: Http):
+    given = {
+        "allowed": ({"allow": True}, "Sent."),
+        "changed": ({"allow": True, "args": {"to": "bob@example.com", "text": "Hi"}}, "Sent."),
+        "refused": ({"allow": False, "note": "not today"}, "Not sent."),
+    }
+    found: Any = None
+    for words, (decision, answer) in given.items():
+        with step(f"the run waits, the call is {words}, the run goes on"):
+            run = http_api.start("Write a mail")
+            call = http_api.wait(run, "paused")["waiting"][0]
+            status, _ = http_api.ask("POST", f"/api/runs/{run}/approvals", {"call_id": call["call_id"], **decision})
+            assert status == 202
+            found = http_api.wait(run)
+            assert found["answer"] == answer
+    with step("a refused call is not counted as failed"):
+        assert found["counters"]["failed_calls"] == 0
+
+
+@journey("Stop, and go on", on="HTTP")
+def test_stop_and_go_on(http_api: Http):
+    LET_GO.clear()
+    with step("a tool runs long; POST cancel: the run ends as cancelled"):
+        run = http_api.start("Please build it")
+        http_api.ask("POST", f"/api/runs/{run}/cancel")
+        assert http_api.wait(run)["stop_reason"] == "cancelled"
+    with step("the next question of the conversation is answered"):
+        LET_GO.set()
+        assert http_api.answer("Good morning.", conversation=run, follows=run)
+
+
+@journey("A text file goes with a question", on="HTTP")
+def test_attachment(http_api: Http):
+    with step("the question has a text and a file: the model sees what is in the file"):
+        data = base64.b64encode(b"city,people\nBern,134591\n").decode()
+        part = {"type": "file", "data": data, "mime": "text/csv", "name": "cities.csv"}
+        run = http_api.start([{"type": "text", "text": "How long is this file?"}, part])
+        assert http_api.wait(run)["answer"] == "Two lines."
+    with step("the conversation is named after the words, not after the file"):
+        assert http_api.get(f"/api/runs/{run}")["question"] == "How long is this file?"
+
+
+@journey("Two people at once", on="HTTP")
+def test_two_at_once(http_api: Http):
+    with step("two questions are started before either is answered; each gets its own answer"):
+        first, second = http_api.start("How high is the tower?"), http_api.start("Good morning.")
+        assert (http_api.wait(second)["answer"], http_api.wait(first)["answer"]) == (
+            "Answer 1.",
+            "It is **330 m** high.",
+        )
+
+
+@journey("Search and find again", on="HTTP")
+def test_search(http_api: Http):
+    with step("a word of the answer finds the run"):
+        http_api.answer("I am Zebedee.", agent="clerk")
+        run = http_api.start("Find this again: quagga")
+        http_api.wait(run)
+        assert [hit["run_id"] for hit in http_api.get("/api/search?q=quagga")["hits"]] == [run]
+
+
+@journey("A plan", on="HTTP")
+def test_plan(http_api: Http):
+    with step("an agent that plans is asked: both steps run, then the answer comes"):
+        assert http_api.answer("How high is it in feet?", agent="planner") == "1,083 feet."
