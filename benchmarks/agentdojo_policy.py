@@ -341,7 +341,11 @@ async def adaptive(suite: Any, setup: Setup, kept: Environments, show: bool) -> 
             before = [[made] for made in calls[:index]]
             acts = {_aim(made) for made, _ in calls if made.function == call.function}
             *variants, again = changed(call, environment)
-            pending = [one for one in variants if one[0] in CONTENT or _aim(one[1]) not in acts]
+            pending = [
+                (name, made)
+                for name, made in variants
+                if name in CONTENT or not (_aim(made) in acts or _is_done(made, environment))
+            ]
             while pending:  # a few to a run: one that goes through uses up the permit, and many refusals end a run
                 tried, pending = pending[:4], pending[4:]
                 one = await play(suite, user, environment.model_copy(deep=True),
@@ -369,14 +373,23 @@ async def adaptive(suite: Any, setup: Setup, kept: Environments, show: bool) -> 
     return found
 
 
+def _is_done(call: FunctionCall, environment: Any) -> bool:
+    """Whether an act would change nothing: who is to be added to a channel is there already."""
+    if call.function != "add_user_to_channel":
+        return False
+    return call.args["channel"] in environment.slack.user_channels.get(call.args["user"], ())
+
+
 def _aim(call: FunctionCall) -> str:
     """What an act is about, without what it says and when it is."""
     return json.dumps({name: value for name, value in sorted(_plain(call.args).items()) if name not in CONTENT})
 
 
-async def measure(setup: Setup, show: bool, attacks: bool = True) -> dict[str, Any]:
+async def measure(setup: Setup, show: bool, attacks: bool = True, only: str = "") -> dict[str, Any]:
     totals: dict[str, Any] = {}
     for name, suite in get_suites(VERSION).items():
+        if only not in ("", name):
+            continue
         kept: Environments = {}
         tasks = await utility(suite, setup, kept)
         fresh = {
@@ -428,9 +441,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--write", default="", help="write the figures to this file")
     parser.add_argument("--show", action="store_true", help="name the tasks that ask and the attacks that get through")
     parser.add_argument("--policy", choices=tuple(SETUPS), action="append")
+    parser.add_argument("--suite", default="", help="only this suite")
     parser.add_argument("--utility", action="store_true", help="only how often an honest run is interrupted")
     args = parser.parse_args(argv)
-    figures = {name: asyncio.run(measure(SETUPS[name], args.show, not args.utility)) for name in args.policy or SETUPS}
+    figures = {
+        name: asyncio.run(measure(SETUPS[name], args.show, not args.utility, args.suite))
+        for name in args.policy or SETUPS
+    }
     text = json.dumps({"agentdojo": VERSION, **figures}, indent=2)
     if args.write:
         Path(args.write).write_text(text + "\n")

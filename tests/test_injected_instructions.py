@@ -15,41 +15,43 @@ from treadle._types.messages import ToolCall
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES: dict[str, Any] = json.loads((ROOT / "benchmarks" / "agentdojo_policy.json").read_text())
 PAGE = (ROOT / "docs" / "security.md").read_text()
-POLICIES = ("off", "ask")
 SUITES = ("workspace", "travel", "banking", "slack")
+COLUMNS = (
+    ("words", "tasks"), ("words", "acting"), ("words", "acting_unasked"), ("intent", "acting_unasked"),
+    ("intent, unmarked", "acting_unasked"), ("intent, seen", "acting_unasked"), ("intent", "grouped"),
+    ("intent", "static.unsafe_calls"), ("intent", "static.through"), ("intent", "adaptive.attempts"),
+    ("intent", "adaptive.destination"), ("intent", "adaptive.content"), ("intent", "owner.acting_unasked"),
+    ("intent", "rows.acting_unasked"),
+)  # fmt: skip
 
 
-def row(name: str) -> str:
-    chosen = SUITES if name == "all" else (name,)
-    tasks = sum(FIGURES["off"][suite]["user_tasks"] for suite in chosen)
-    pairs = sum(FIGURES["off"][suite]["after"]["pairs"] for suite in chosen)
-    calls = sum(FIGURES["off"][suite]["after"]["unsafe_calls"] for suite in chosen)
-    cells = [name, str(tasks), str(pairs), f"{calls:,}".replace(",", " ")]
-    for policy in POLICIES:
-        figures = [FIGURES[policy][suite] for suite in chosen]
-        unasked = [sum(one[order]["unasked_calls"] for one in figures) for order in ("after", "instead")]
-        cells += [f"{count:,}".replace(",", " ") for count in unasked]
-    asked = [FIGURES["ask"][suite] for suite in chosen]
-    quiet, questions = sum(one["without_a_question"] for one in asked), sum(one["questions"] for one in asked)
-    cells += [f"{quiet} ({quiet / tasks:.0%})", f"{questions / tasks:.2f}"]
-    return f"| {' | '.join(cells)} |"
+def figure(policy: str, path: str, suites: tuple[str, ...] = SUITES) -> int:
+    """One figure of the measurement, over some suites."""
+    total = 0
+    for suite in suites:
+        value: Any = FIGURES[policy][suite]
+        for name in path.split("."):
+            value = value[name]
+        total += value
+    return total
 
 
 def test_the_table_in_the_docs_is_the_measurement():
     for name in (*SUITES, "all"):
-        assert row(name) in PAGE, row(name)
+        suites = SUITES if name == "all" else (name,)
+        cells = [f"{figure(*column, suites):,}".replace(",", " ") for column in COLUMNS]
+        row = f"| {' | '.join([name, *cells])} |"
+        assert row in PAGE, row
 
 
-def test_the_whole_of_agentdojo_was_measured_and_no_injected_call_went_unasked():
-    for policy in POLICIES:
-        assert sum(FIGURES[policy][suite]["user_tasks"] for suite in SUITES) == 97
-        for order in ("after", "instead"):
-            assert sum(FIGURES[policy][suite][order]["pairs"] for suite in SUITES) == 949
-    for suite in SUITES:
-        for order in ("after", "instead"):
-            off, ask = FIGURES["off"][suite][order], FIGURES["ask"][suite][order]
-            assert off["unasked_calls"] == off["unsafe_calls"] > 0
-            assert (ask["unasked_calls"], ask["asked_calls"]) == (0, ask["unsafe_calls"])
+def test_the_whole_of_agentdojo_was_measured_and_nothing_went_through():
+    for policy in ("words", "intent", "intent, unmarked"):
+        assert (figure(policy, "tasks"), figure(policy, "acting"), figure(policy, "finished")) == (97, 58, 97)
+        assert (figure(policy, "static.pairs"), figure(policy, "static.through")) == (949, 0)
+        assert figure(policy, "static.pages_through") == 0
+    for policy in ("intent", "intent, unmarked"):
+        assert figure(policy, "adaptive.destination") == figure(policy, "adaptive.repeated") == 0
+        assert all(FIGURES[policy][suite]["grouped"] <= FIGURES[policy][suite]["tasks"] for suite in SUITES)
 
 
 # ---- a few pairs of our own, in the way the benchmark plays those of AgentDojo

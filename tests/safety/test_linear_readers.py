@@ -35,6 +35,8 @@ BUILT = {
     "_dialects/reading/thinking.py:_close": "tried below, as a reply without its thoughts",
     "_dialects/watching/prose.py:_line_starts": "tried below, as a reply that is shown while it comes",
     "_dialects/watching/prose.py:_stops": "tried below, as a reply that is shown while it comes",
+    "_engine/acting/picking.py:_holds": ESCAPED,
+    "_engine/acting/picking.py:text_like": ESCAPED,
     "_engine/acting/user_words.py:UserWords": ESCAPED,
     "_inspect/evals/checks.py:evaluate_check": PERSON,
     "_inspect/evals/tasks.py:_check_task": PERSON,

@@ -18,16 +18,17 @@ Row = dict[str, Any]
 Result = tuple[Mapping[str, Any], str]
 """The arguments of a call and what it returned."""
 _MAX_ROWS = 10_000
+_MAX_VALUES = 200
 _LABEL = re.compile(r"([^\W\d_][^:\n]{0,40}): +(\S.*)")
-_LEADING_NUMBER = re.compile(r"\s*[$€£¥]?\s*(-?\d[\d,]*(?:\.\d+)?)")
+_LEADING_NUMBER = re.compile(r"[$€£¥]?\s{0,3}(-?\d[\d,]{0,30}(?:\.\d{1,30})?)")
 _TYPES = {
-    "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
     "url": re.compile(r"(?:https?://|\bwww\.)[^\s\"'<>)\]}\\,]+"),
-    "money": re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|[.,]\d)"),
-    "number": re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|[.,]\d)"),
+    "money": re.compile(r"(?<![\w.,-])-?\d[\d,]{0,30}(?:\.\d{1,30})?(?![\w-]|[.,]\d)"),
+    "number": re.compile(r"(?<![\w.,-])-?\d[\d,]{0,30}(?:\.\d{1,30})?(?![\w-]|[.,]\d)"),
     "account": re.compile(r"\b[A-Z]{2}\d[A-Z0-9]{8,32}\b"),
     "date": re.compile(r"(?<![\d-])\d{4}-\d{2}-\d{2}(?![\d-])"),
-    "path": re.compile(r"(?:[\w.-]*/)*[\w-]+\.[A-Za-z]\w{0,5}\b"),
+    "path": re.compile(r"(?<![\w./-])(?:[\w.-]{0,60}/){0,20}[\w-]{1,60}\.[A-Za-z]\w{0,5}\b"),
 }
 ADDRESSES = tuple(_TYPES[kind] for kind in ("email", "url", "account"))
 """What free text must not bring with it unasked."""
@@ -50,9 +51,9 @@ def picked(pick: Pick, sources: Sequence[Sequence[Result]]) -> list[Any]:
         rows = _counted(pick.per, rows, [args for results in sources for args, _ in results])
     for field in pick.top:
         rows = _best(rows, field.removeprefix("-"), lowest=field.startswith("-"))
-    values = _distinct(value for row in rows for value in _values(pick, row))
-    if not values or (len(values) > 1 and not pick.all):
-        raise NotFound(f"{len(values)} values where one is needed")
+    values = _distinct((value for row in rows for value in _values(pick, row)), _MAX_VALUES if pick.all else 1)
+    if not values:
+        raise NotFound("no such value")
     return [_calculated(pick.calc, value) for value in values] if pick.calc else values
 
 
@@ -62,7 +63,7 @@ def number(value: Any) -> Decimal | None:
         return None
     if isinstance(value, int | float):
         return Decimal(str(value))
-    match = _LEADING_NUMBER.match(value) if isinstance(value, str) else None
+    match = _LEADING_NUMBER.match(value.strip()[:80]) if isinstance(value, str) else None
     return Decimal(match[1].replace(",", "")) if match else None
 
 
@@ -70,8 +71,10 @@ def same(one: Any, other: Any) -> bool:
     """Return whether two values are the same; numbers to the cent, lists in any order."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         left, right = cast("Sequence[Any]", one), cast("Sequence[Any]", other)
+        if len(left) != len(right) or len(left) > _MAX_VALUES:
+            return False
         pairs = [(a, b) for a in left for b in right if same(a, b)]
-        return len(left) == len(right) and all(any(a is x for x, _ in pairs) for a in left) and all(
+        return all(any(a is x for x, _ in pairs) for a in left) and all(
             any(b is y for _, y in pairs) for b in right
         )  # fmt: skip
     if isinstance(one, dict) and isinstance(other, dict):
@@ -110,7 +113,7 @@ def _rows(pick: Pick, results: Sequence[Result]) -> list[Row]:
 def _rows_of(text: str, *, by_key: bool, by_line: bool) -> Iterable[Row]:
     try:
         value: Any = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         value = text
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
@@ -206,11 +209,13 @@ def _values(pick: Pick, row: Row) -> Iterable[Any]:
     return [number(one) for one in match] if pick.type in ("money", "number") else match
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
+def _distinct(values: Iterable[Any], most: int) -> list[Any]:
     match: list[Any] = []
     for value in values:
         if not any(same(value, one) for one in match):
             match.append(value)
+            if len(match) > most:
+                raise NotFound("more values than are needed")
     return match
 
 
