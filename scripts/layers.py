@@ -11,6 +11,7 @@ LAYERS: list[list[tuple[str, str]]] = [
     [("_tools", "schemas, running, built-ins, MCP, sandbox")],
     [("_engine", "the run, the loop, acting, concluding, rendering")],
     [("_plugins", "one mechanism each, through hooks only")],
+    [("_workspace", "the folder a run works in: its files, a shell")],
     [("_agent", "Agent, Conversation, presets")],
     [("_flows", "plans, background agents, direct calls")],
     [("_local", "models on this machine: runtime, reply policy, guards")],
