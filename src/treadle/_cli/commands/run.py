@@ -103,8 +103,8 @@ async def _answer(args: argparse.Namespace, question: Content, agent: Agent, con
     await load_model(agent, quiet=args.quiet)
     try:
         result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
-        while conductor.can_ask and result.pending and (given := fill_in(result)):
-            run = await agent.load(result, results=given)
+        while conductor.can_ask and result.pending and (forms := fill_in(result)):
+            run = await agent.load(result, results=forms)
             result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
     finally:
         await close(agent, journal)

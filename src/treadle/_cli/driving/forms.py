@@ -13,7 +13,7 @@ _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
 
 def fill_in(result: RunResult[Any]) -> dict[str, dict[str, Any]]:
     """Ask for the fields of each form that a paused run waits for, by the id of its call; empty when they stop."""
-    given: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     for call in result.pending:
         fields = _fields(call)
         if fields is None:
@@ -27,8 +27,8 @@ def fill_in(result: RunResult[Any]) -> dict[str, dict[str, Any]]:
                 return {}
             if value is not None:
                 filled[name] = value
-        given[call.call_id] = filled
-    return given
+        answers[call.call_id] = filled
+    return answers
 
 
 def _fields(call: PendingCall) -> list[tuple[str, dict[str, Any], bool]] | None:
