@@ -20,7 +20,7 @@ READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *so
 
 PLUGINS = set(
     """Approval BackgroundAgents Citations CodeMode ContextGuard Decision ExampleValueGuard GiveUpGuard Guardrail
-    HistoryTrim forbid_patterns matches model_judge on_topic LoopGuard McpTools Memory MemoryStore Observer
+    HistoryTrim Judge forbid_patterns matches model_judge on_topic LoopGuard McpTools Memory MemoryStore Observer
     Paging Pause PersonalData Research
     Planner Plugin QuestionRewrite Reflection RunContext TaskAnalysis Telemetry Skills ToolSearch ToolOutcome
     ToolSelection UnsourcedValueGuard Dialect Encoding TextDialect add_dialect""".split()
