@@ -192,7 +192,7 @@ def script(commands: Sequence[str]) -> Any:
 
 
 def bash(work: Work) -> Any:
-    @tool
+    @tool(timeout=None)
     async def bash(context: ToolContext, command: str) -> str:
         """Run a command."""
         machine = machine_of(context.run)
