@@ -14,7 +14,7 @@ from kit import call, echo, go
 from treadle import Agent, ScriptedModel, ToolResponse, structured_llm_call, tool
 from treadle._types.errors import RequestRefusedError, StructuredCallError
 from treadle._types.events import AnswerDelta, AnswerDone
-from treadle._types.messages import text_of
+from treadle._types.messages import ToolMessage, text_of
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 ALL = {"tool_call": True, "json_mode": True, "json_schema": False}
@@ -119,6 +119,7 @@ def test_complete_and_stream_answer_on_its_own():
     async def main() -> None:
         result = await agent.run("q")
         assert result.answer == "over everything"
+        assert any(isinstance(message, ToolMessage) for message in model.requests[2].messages)
         assert result.brief == "brief"
         assert "".join([piece async for piece in agent.stream_answer(result)]) == "written afterwards"
 

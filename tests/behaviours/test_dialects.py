@@ -136,10 +136,9 @@ def test_tolerant_reading(text: str):
 
 
 def test_a_call_cut_by_length_is_not_executed():
-    result, _ = run(
-        "json", [Reply('{"name": "add", "arguments": {"a": 1, "b": 2', finish="length"), WRITTEN["json"][1]]
-    )
-    assert result.steps == []
+    for cut in ('{"name": "add", "arguments": {"a": 1, "b": 2', '{"name": "add", "arguments": {"a": 1, "b": 2}'):
+        result, _ = run("json", [Reply(cut, finish="length"), WRITTEN["json"][1]])
+        assert result.steps == []
 
 
 def test_repair_policies():

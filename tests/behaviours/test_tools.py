@@ -358,6 +358,9 @@ def test_selection_above_the_threshold():
         assert max(map(len, catalogue.splitlines())) <= 80
         assert [step.error for step in result.steps] == ["", "unknown_tool", "", ""]
         assert ToolSelectionStarted(14) in events
+        greedy = ScriptedModel([{"name": "select_tools", "args": {"tools": [f"tool_{n}" for n in range(9)]}}, "done"])
+        await Agent(greedy, many_tools(13)).run("q")
+        assert len([t for t in greedy.requests[1].tools if t.name.startswith("tool_")]) == 6
 
     go(main())
 

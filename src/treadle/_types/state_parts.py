@@ -183,6 +183,10 @@ class Turn:
             event.message.dialect == "native" and any(not call.from_text for call in event.message.calls)
         )
 
+    def on_answer_done(self, event: ev.AnswerDone, record: ev.Record) -> None:
+        if event.source == "partial" and self.thinking == "loop":  # an iteration that was cut off is one
+            self.iteration += 1
+
     def on_message_added(self, event: ev.MessageAdded, record: ev.Record) -> None:
         self.problem = ""
         if event.component == "repair" and getattr(event.message, "kind", "") == "observation":

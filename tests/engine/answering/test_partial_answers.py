@@ -65,7 +65,7 @@ def test_a_stop_keeps_what_was_shown_and_what_it_cost(why: str):
         assert shown(seen) == "one two three", "once"
         assert result.new_messages[-1] == AssistantMessage("one two three")
         usage = result.usage
-        assert (usage.requests, usage.output_tokens > 0) == (1, True)
+        assert (usage.requests, usage.output_tokens > 0, result.iterations) == (1, True, 1)
         assert usage.estimated_tokens == usage.total_tokens
         assert [event for event in seen if isinstance(event, AnswerDone)] == [AnswerDone("one two three", "partial")]
 
