@@ -33,9 +33,7 @@ def blamed(lab: Lab) -> list[tuple[float, Entry]]:
     words = lab.own_words
     scored: list[tuple[float, Entry]] = []
     for entry in lab.entries:
-        if entry.component == "question" or (
-            isinstance(entry.message, AssistantMessage) and entry.component != "history"
-        ):
+        if entry.component == "question":
             continue
         if text := text_in(entry):
             scored.append((blame_of(text, words), entry))

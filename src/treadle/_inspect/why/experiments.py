@@ -35,6 +35,7 @@ from treadle._types.events import (
     ContextCompacted,
     Forked,
     HistoryReplaced,
+    MessageAdded,
     MessageRetracted,
     Noted,
     Record,
@@ -46,6 +47,7 @@ from treadle._types.events import (
     ToolDone,
     ToolStarted,
 )  # fmt: skip
+from treadle._types.messages import UserMessage
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState, fold
 from treadle._types.state_values import Entry
@@ -54,6 +56,8 @@ LONG = 8
 """From so many steps on, a run is searched backwards and experiments that go on as it did are given up."""
 FOLLOWED = 2
 """How many decisions of such an experiment may be those of the run."""
+_CUT_OFF = ("limit", "stuck", "budget", "empty")
+"""Ends of an experiment that are no better than the answer of the run."""
 AS_RECORDED = "it goes on as the run did"
 _WORD = re.compile(r"[^\W_]{2,}")
 NEUTRAL = ("", "Thank you.", "This is a request of a user.", "Please reply.")
@@ -161,15 +165,12 @@ class Lab:
         self._tasks: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
         self._on_experiment = on_experiment
-        self.cuts = {0: 1} | {
-            record.event.iteration: record.seq
-            for record in reversed(records)
-            if isinstance(record.event, ThinkStarted) and record.event.component == "loop"
-        }
+        self.cuts = _cuts(records)
         """Where each step begins."""
         self.asked_at = {seq: step for seq, step in _asked(records) if step in self.cuts}
         """The step at which the call of each result was made."""
         self._decisions = _decisions(records)
+        self._answered = bool(self.state.finished) and self.state.finished.stop_reason in ("answer", "final_tool")
         self.settings = settings_with(Change("nothing"), agent, started)
         self.left_out = tuple(left_out(plugins_of(agent, self.settings)))
         """Plug-ins that take no part in experiments, because their hooks may have effects."""
@@ -252,7 +253,13 @@ class Lab:
         state = fold(records)
         stopped = state.finished.stop_reason if state.finished else ""
         try:
-            judged = Judged(False, AS_RECORDED) if stopped == "cancelled" else await self.judge.judge(state)
+            if stopped == "cancelled":
+                judged = Judged(False, AS_RECORDED)
+            elif stopped in _CUT_OFF and self._answered:
+                # What is put together from results where a run is cut off may have the expected value in it.
+                judged = Judged(False, f"it ended with {stopped}")
+            else:
+                judged = await self.judge.judge(state)
         except BudgetExhaustedError:
             raise
         except Exception as error:  # a judge of the user that fails has not approved the run
@@ -354,6 +361,25 @@ class Lab:
             return ""
         one, other = _lines(before.request), _lines(after.request)
         return "\n".join(unified_diff(one, other, "the run", "the experiment", n=1, lineterm=""))
+
+
+def _cuts(records: Sequence[Record]) -> dict[int, int]:
+    """Where each step begins. In a conversation that was recorded as one run, those since the last question count: what
+    was replied before is what went wrong only if it is left out."""
+    asked = [
+        record.seq
+        for record in records
+        if isinstance(record.event, MessageAdded)
+        and isinstance(record.event.message, UserMessage)
+        and record.event.message.kind == "question"
+    ]
+    since = asked[-1] if asked else -1
+    begun = {
+        record.event.iteration: record.seq
+        for record in reversed(records)
+        if isinstance(record.event, ThinkStarted) and record.event.component == "loop" and record.seq > since
+    }
+    return begun if asked and begun else {0: 1} | begun
 
 
 def _asked(records: Sequence[Record]) -> list[tuple[int, int]]:

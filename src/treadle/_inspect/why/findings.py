@@ -56,9 +56,10 @@ class Causes(Struct, frozen=True):
 
     @property
     def places(self) -> tuple[Change, ...]:
-        """Where to look: the causes, the best first, and behind them where the wrong value comes from."""
+        """Where to look: the causes, the best first, those inside, and then where the wrong value comes from."""
         located = () if self.located is None else (self.located.change,)
-        return (*(cause.change for cause in self.causes), *located)
+        inner = (change for one in self.inside for change in one.places)
+        return (*(cause.change for cause in self.causes), *inner, *located)
 
     def __str__(self) -> str:
         return as_text(self)

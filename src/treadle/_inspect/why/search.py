@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from treadle._agent.agent import Agent
+from treadle._agent.agent_tool import DELEGATE
 from treadle._agent.checks import check_dialect
 from treadle._engine.run import Run
 from treadle._inspect.evals.checks import Check
@@ -25,7 +26,7 @@ from treadle._inspect.why.changes import Change
 from treadle._inspect.why.effects import Guesses, StandIn, Stub, Stubs
 from treadle._inspect.why.experiments import Experiment, Lab
 from treadle._inspect.why.findings import Cause, Causes
-from treadle._inspect.why.judges import ByModel, Custom, Judge, judge_for
+from treadle._inspect.why.judges import ByMarks, ByModel, Custom, Judge, judge_for
 from treadle._inspect.why.marks import Mark, check_step, marks_in
 from treadle._inspect.why.notebook import Notebook
 from treadle._inspect.why.patches import patch_for
@@ -167,12 +168,39 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     if isinstance(lab.judge, ByModel):
         lab.judge.remember(notebook)
     try:
-        causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
+        inside = await _inside(lab, marks)
+        if inside and inside[0].causes:  # what it was told there it repeats here
+            causes = msgspec.structs.replace(inside[0], run=lab.records[0].run, causes=(), located=None, inside=inside)
+        else:
+            causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
+            causes = msgspec.structs.replace(causes, inside=inside)
         await notebook.close(str(causes), complete=causes.complete, data=_report(causes))
     finally:
         lab.notebook = None
         await notebook.close()
     return causes
+
+
+async def _inside(lab: Lab, marks: Sequence[Mark]) -> tuple[Causes, ...]:
+    """Search the runs of the agents that were asked, the last one first: what is wrong there is wrong here."""
+    wanted = [mark for mark in marks if mark.answer and not mark.step]
+    for step in reversed(lab.state.steps if wanted else []):
+        tool = lab.agent.toolkit.get(step.tool)
+        delegate = getattr(tool.execute, DELEGATE, None) if tool is not None else None
+        if not isinstance(delegate, Agent):
+            continue
+        try:
+            records = await lab.journal.load(f"{lab.records[0].run}.{step.call_id}")
+            inner = Lab(
+                cast("Agent[Any, Any]", delegate), records, ByMarks(wanted), lab.budget, journal=lab.journal,
+                stand_ins=lab.stand_ins,
+            )  # fmt: skip
+            found = await search(inner, None, wanted)
+        except (ConfigError, RunNotFoundError):  # it went right there, or cannot be searched
+            continue
+        if found.places:
+            return (found,)
+    return ()
 
 
 def _report(result: Causes) -> dict[str, Any]:
@@ -282,13 +310,14 @@ _AT_ONCE = 8
 
 
 def _suspects(lab: Lab, *, late: bool) -> list[tuple[Change, int]]:
-    """List what may be the cause, in the order of what the log gives against it. What was said of tools decides which
-    call is made, and no longer what is answered."""
+    """List what may be the cause, in the order of what the log gives against it."""
     texts, results = candidates.texts(lab), candidates.results(lab)
-    prompts = [pair for pair in texts if pair[0].kind == "prompt"]
+    own = [pair for pair in texts if pair[0].kind != "passage"]
     beside = [pair for pair in texts if pair[0].kind == "passage"]
-    other = [*reasons.settings(lab), *reasons.guards(lab), *reasons.tools(lab)]
-    return [*prompts, *results, *beside, *candidates.again(lab), *other] if late else [*texts, *results, *other]
+    other = [*reasons.settings(lab), *reasons.guards(lab)]
+    if late:  # without a tool it has to answer, which says nothing about the tool
+        return [*own, *results, *beside, *candidates.again(lab), *other]
+    return [*texts, *results, *other, *reasons.tools(lab)]
 
 
 def _planned(lab: Lab, wanted: Wanted) -> list[tuple[Change, int]]:
