@@ -218,7 +218,7 @@ def test_sums_over_runs(play: Play):
         assert (cooked.runs, cooked.statuses, cooked.tags) == (2, {"finished": 2}, {"x": 2, "y": 1})
         assert (await journal.overview(status="running")).statuses == {"running": 1}
         assert (await journal.overview(status="idle")).statuses == {"idle": 1}
-        assert await journal.overview(text="no such thing") == Overview(span=3600.0)
+        assert await journal.overview(text="no such thing") == Overview(span=300.0)
 
     play(body)
 
