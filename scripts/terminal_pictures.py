@@ -99,9 +99,10 @@ def work_on_files(folder: Path) -> None:
     project = folder / "project"
     (project / "tests").mkdir(parents=True)
     (project / "area.py").write_text("def area(w, h):\n    return w + h\n")
-    (project / "tests" / "test_area.py").write_text("from area import area\n\nassert area(2, 3) == 6\n")
-    test = {"name": "bash", "args": {"command": "PYTHONPATH=. python3 -B -m unittest tests/test_area.py"}}
-    look = {"name": "bash", "args": {"command": "grep -rn area src tests | head -3; cat area.py"}}
+    case = "class TestArea(unittest.TestCase):\n    def test_area(self):\n        self.assertEqual(area(2, 3), 6)\n"
+    (project / "tests" / "test_area.py").write_text(f"import unittest\n\nfrom area import area\n\n\n{case}")
+    test = {"name": "bash", "args": {"command": "python3 -B -m unittest tests/test_area.py"}}
+    look = {"name": "bash", "args": {"command": "grep -rn area tests; cat area.py"}}
     edit = {"name": "edit", "args": {"path": "area.py", "old": "w + h", "new": "w * h"}}
     replies = [look, edit, test, "The sides were added instead of multiplied. The test passes now."]
     (folder / "code.json").write_text(json.dumps(replies))
