@@ -37,7 +37,7 @@ async def population(city: str):
 class Screen:
     """A tmux session with a shell in a folder of its own."""
 
-    def __init__(self, folder: Path, width: int = WIDTH) -> None:
+    def __init__(self, folder: Path, width: int = WIDTH, height: int = HEIGHT) -> None:
         self.name, self.width = f"treadle-{os.getpid()}", width
         env = {
             **os.environ,
@@ -55,7 +55,7 @@ class Screen:
             "-x",
             str(width),
             "-y",
-            str(HEIGHT),
+            str(height),
             "-c",
             str(folder),
             "bash --norc",
@@ -94,7 +94,34 @@ class Screen:
         subprocess.run(["tmux", "kill-session", "-t", self.name])
 
 
+def work_on_files(folder: Path) -> None:
+    """Make the picture of `treadle code`: a change, its test, and the difference."""
+    project = folder / "project"
+    (project / "tests").mkdir(parents=True)
+    (project / "area.py").write_text("def area(w, h):\n    return w + h\n")
+    case = "class TestArea(unittest.TestCase):\n    def test_area(self):\n        self.assertEqual(area(2, 3), 6)\n"
+    (project / "tests" / "test_area.py").write_text(f"import unittest\n\nfrom area import area\n\n\n{case}")
+    test = {"name": "bash", "args": {"command": "python3 -B -m unittest tests/test_area.py"}}
+    look = {"name": "bash", "args": {"command": "grep -rn area tests; cat area.py"}}
+    edit = {"name": "edit", "args": {"path": "area.py", "old": "w + h", "new": "w * h"}}
+    replies = [look, edit, test, "The sides were added instead of multiplied. The test passes now."]
+    (folder / "code.json").write_text(json.dumps(replies))
+    screen = Screen(folder, height=46)
+    try:
+        screen.type('cd project; clear; treadle code "make the test pass" -m scripted:../code.json')
+        screen.wait_for("[tests:")
+        time.sleep(1)
+        screen.type("/diff")
+        screen.wait_for("+    return w * h")
+        time.sleep(1)
+        screen.keep("code", "treadle code", clear=False)
+    finally:
+        screen.close()
+
+
 def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        work_on_files(Path(name))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cities.py").write_text(TOOLS)

@@ -84,3 +84,20 @@ def test_conflicts_are_named_and_nothing_is_lost(
     )
     merged = merge(objects, base, left, right)
     assert (merged.conflicts, merged.tree) == (("sub/a",), left)
+
+
+@pytest.mark.parametrize("changed_here", [False, True])
+def test_hooks_and_settings_of_a_repository_do_not_come_along(objects: Objects, tmp_path: Path, changed_here: bool):
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    files: dict[str, str | None] = {".git/config": "mine", "sub/.git/config": "mine", "a": "1"}
+    base = made(objects, mine, files)
+    made(objects, other, files)
+    ours = made(objects, mine, {"b": "mine"}) if changed_here else base
+    names = (".git/config", ".git/hooks/pre-commit", "sub/.git/config", "new/.GIT/hooks/x", "new/c")
+    evil: dict[str, str | None] = dict.fromkeys(names, "evil")
+    theirs = made(objects, other, {**evil, "a": "2"})
+    merged = merge(objects, base, ours, theirs)
+    restore(Tracked(mine, objects), merged.tree)
+    texts = {path.relative_to(mine).as_posix(): path.read_text() for path in mine.rglob("*") if path.is_file()}
+    expected = {".git/config": "mine", "sub/.git/config": "mine", "a": "2", "new/c": "evil"}
+    assert texts == {**expected, **({"b": "mine"} if changed_here else {})}

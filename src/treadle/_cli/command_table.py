@@ -35,6 +35,7 @@ COMMANDS = {
     "trust": ("workspace.trust", "trust a folder, so that its AGENTS.md is read"),
     "tools": ("commands.tools", "list the built-in tools"),
     "models": ("commands.models", "list the models that can be used here"),
+    "acp": ("acp.command", "serve an editor over the Agent Client Protocol"),
     "completion": ("commands.completion", "print a completion script for a shell"),
     "version": ("commands.version", "print the version"),
 }

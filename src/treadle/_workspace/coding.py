@@ -11,6 +11,7 @@ from treadle._types.errors import ToolError
 from treadle._types.events import MessageAdded, Noted, Record, ToolDone, ToolStarted, TreeSaved
 from treadle._types.messages import UserMessage, text_of
 from treadle._workspace.differences import changes_between, file_difference, summary
+from treadle._workspace.history import merge
 from treadle._workspace.machine import Machine
 from treadle._workspace.repo_map import TEST_PROGRAMS, command_for_tests, repository_map
 from treadle._workspace.tools.toolset import WorkTools
@@ -72,6 +73,9 @@ class Coding(WorkTools):
             return ""
         old, new = bytes.fromhex(trees[0]), bytes.fromhex(trees[-1])
         objects = workspace_of(run).objects(run)
+        new = merge(objects, old, old, new).tree  # without what happened inside of .git
+        if old == new:
+            return ""
         total = summary(objects, old, new)
         shown: list[str] = []
         for change in changes_between(objects, old, new):

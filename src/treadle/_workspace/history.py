@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -82,7 +83,8 @@ class Merged(Struct, frozen=True):
 
 def merge(objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Merged:
     """Our tree with what changed between `base` and `theirs`. Texts that both have changed are merged by git, if that
-    is there."""
+    is there. A repository's own files stay ours: with its settings and hooks, whoever wrote theirs would run programs
+    on this side."""
     conflicts: list[str] = []
     return Merged(_merge(objects, base, ours, theirs, "", conflicts), tuple(conflicts))
 
@@ -90,21 +92,20 @@ def merge(objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Merged:
 def _merge(objects: Objects, base: bytes, ours: bytes, theirs: bytes, where: str, conflicts: list[str]) -> bytes:
     if base == theirs or ours == theirs:
         return ours
-    if base == ours:
-        return theirs
     sides = [{entry.name: entry for entry in objects.entries(tree)} for tree in (base, ours, theirs)]
     merged: list[Entry] = []
     for name in sorted(set[bytes]().union(*sides)):
         before, mine, other = (side.get(name) for side in sides)
         path = where + os.fsdecode(name)
         entry = mine
-        if before != other and mine != other:
-            if before == mine:
+        if before != other and mine != other and name.lower() != b".git":
+            alone = before == mine
+            if _is_folder(other) and (_is_folder(mine) or (alone and mine is None)):
+                root, here = (one.ref if _is_folder(one) else EMPTY for one in (before, mine))
+                inside = _merge(objects, root, here, other.ref, f"{path}/", conflicts)
+                entry = Entry(name, "d", other.mode if alone or mine is None else mine.mode, inside)
+            elif alone:
                 entry = other
-            elif mine is not None and other is not None and mine.kind == other.kind == "d":
-                root = before.ref if before is not None and before.kind == "d" else EMPTY
-                inside = _merge(objects, root, mine.ref, other.ref, f"{path}/", conflicts)
-                entry = Entry(name, "d", mine.mode, inside)
             else:
                 entry = _merged_file(objects, before, mine, other)
                 if entry is None:
@@ -115,6 +116,10 @@ def _merge(objects: Objects, base: bytes, ours: bytes, theirs: bytes, where: str
     tree, data = encoded(merged)
     objects.put({tree: data})
     return tree
+
+
+def _is_folder(entry: Entry | None) -> TypeGuard[Entry]:
+    return entry is not None and entry.kind == "d"
 
 
 def _merged_file(objects: Objects, before: Entry | None, mine: Entry | None, other: Entry | None) -> Entry | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from treadle._cli.chat.conversation import Chat
 from treadle._cli.runs.files import merged_into
 from treadle._workspace.differences import unified
-from treadle._workspace.history import span_of
+from treadle._workspace.history import merge, span_of
 from treadle._workspace.places import stored
 
 
@@ -22,7 +22,8 @@ async def show_changes(chat: Chat, step: int | None = None) -> None:
         return
     last = span_of(await chat.journal.load(chat.last_run), step)
     old = last.old if step is not None else await _first_tree(chat)
-    print(await asyncio.to_thread(unified, objects, old, last.new, most=200_000) or "no files were changed")
+    new = merge(objects, old, old, last.new).tree  # what /apply would bring
+    print(await asyncio.to_thread(unified, objects, old, new, most=200_000) or "no files were changed")
 
 
 async def _first_tree(chat: Chat) -> bytes:

@@ -78,7 +78,7 @@ def _presets(offered: list[str], *, alone: bool) -> tuple[str, ...]:
 
     if offered or not alone:
         return tuple(offered)
-    return tuple(name for name in presets.names() if name != "code")
+    return tuple(name for name in presets.names() if name not in ("code", "coding"))
 
 
 def _name(agent: Agent) -> str:
