@@ -17,7 +17,7 @@ from treadle._types.errors import ConfigError
 
 
 def tool_of(item: Any) -> Tool | None:
-    """Our tool for one of another engine; None where it is none of those."""
+    """Our tool for one of another engine; None for anything else."""
     if isinstance(item, type):
         return None
     for marks, make in _KINDS:
@@ -65,8 +65,8 @@ def _openai_agents(item: Any) -> Tool:
 
     async def execute(**arguments: Any) -> Any:
         text = msgspec.json.encode(arguments).decode()
-        given = context(context=None, tool_name=item.name, tool_call_id=item.name, tool_arguments=text)
-        return await item.on_invoke_tool(given, text)
+        around = context(context=None, tool_name=item.name, tool_call_id=item.name, tool_arguments=text)
+        return await item.on_invoke_tool(around, text)
 
     return _made(item, item.params_json_schema, execute)
 

@@ -62,8 +62,8 @@ async def _chosen(args: argparse.Namespace, journal: Journal) -> list[RunInfo]:
 
 
 async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
-    found = await _chosen(args, journal)
-    infos = found[: args.limit]
+    chosen = await _chosen(args, journal)
+    infos = chosen[: args.limit]
     if args.json:
         for info in infos:
             sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
@@ -89,7 +89,7 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
         for info in infos
     ]
     print(table(("RUN", "STATUS", "WHEN", "RECORDS", "MODEL", "QUESTION"), rows, right=(3,)))
-    if len(found) > len(infos):
+    if len(chosen) > len(infos):
         print(f"older ones: --after {infos[-1].cursor}", file=sys.stderr)
     return 0
 
