@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle._engine.context import RunContext, execution_of
-from treadle._types.errors import ToolError
 from treadle._types.events import MessageAdded, Noted, Record, ToolDone, ToolStarted, TreeSaved
 from treadle._types.messages import UserMessage, text_of
 from treadle._workspace.differences import changes_between, file_difference, summary
 from treadle._workspace.history import merge
-from treadle._workspace.machine import Machine
 from treadle._workspace.repo_map import TEST_PROGRAMS, command_for_tests, repository_map
 from treadle._workspace.tools.toolset import WorkTools
-from treadle._workspace.workspace import Workspace
+from treadle._workspace.workspace import machine_of, workspace_of
 
 COMPONENT = "coding"
 INSTRUCTIONS = """\
@@ -96,20 +94,6 @@ _MAP = "The folder you work in holds:"
 
 def _mapped(message: Any) -> bool:
     return isinstance(message, UserMessage) and message.kind == "note" and text_of(message.content).startswith(_MAP)
-
-
-def workspace_of(run: RunContext) -> Workspace:
-    """Return the workspace plug-in of a run, or of one around it."""
-    for around in execution_of(run).around():
-        for plugin in around.blueprint.plugins:
-            if isinstance(plugin, Workspace):
-                return plugin
-    raise ToolError("the tools of a workspace need one: Agent(..., workspace='FOLDER')")
-
-
-def machine_of(run: RunContext) -> Machine:
-    """Return the machine that a run works on."""
-    return workspace_of(run).machine(run)
 
 
 class Work:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
+from treadle._engine.acting.execute import for_call
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
@@ -240,12 +241,18 @@ class Workspace(Plugin):
         await run.emit(TreeSaved(tree.hex(), moment, call_id, changes, skipped[:MAX_SKIPPED]))
 
 
+def workspace_of(run: RunContext) -> Workspace:
+    """Return the workspace of a run, or of one around it."""
+    for around in execution_of(run).around():
+        for plugin in around.blueprint.plugins:
+            if isinstance(plugin, Workspace):
+                return plugin
+    raise ToolError("this agent has no workspace: give it one, Agent(..., workspace='FOLDER')")
+
+
 def machine_of(run: RunContext) -> Machine:
-    """The machine of the workspace that a run works in, for tools."""
-    for plugin in execution_of(run).blueprint.plugins:
-        if isinstance(plugin, Workspace):
-            return plugin.machine(run)
-    raise ToolError("this agent has no workspace: give it one, Agent(..., workspace=...)")
+    """Return the machine of the workspace that a run works in, for tools."""
+    return workspace_of(run).machine(run)
 
 
 def said(changes: TreeChanges, most: int = 10) -> str:
@@ -256,7 +263,7 @@ def said(changes: TreeChanges, most: int = 10) -> str:
 
 
 def _acts(run: RunContext, call: ToolCall) -> bool:
-    tool = run.tool(call.name)
+    tool = for_call(execution_of(run), call, run.tool(call.name))  # a shell may be asked to read only
     return tool is not None and tool.effect != "pure"
 
 
