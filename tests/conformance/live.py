@@ -394,7 +394,8 @@ KEPT = (
     _kept("thought", _EVERYWHERE, ("reflective",), "the dialect has no thoughts"),
     _kept("thought", _EVERYWHERE, ("plan",), "the thoughts are those of its steps, which have events of their own"),
     _kept(
-        "thought answer", ("text with markers",), ("loop", "strict", "research", "child", "plan"), _NOBODY_KNOWS,
+        "thought answer", ("text with markers",), ("loop", "strict", "coding", "research", "child", "plan"),
+        _NOBODY_KNOWS,
     ),
     _kept("thought", ("text with markers",), ("document",), _NOBODY_KNOWS),
     _kept(

@@ -128,7 +128,7 @@ _PLANNED = Settings(
     selection_threshold=None,
     stream_thoughts=True,
 )
-_CODING = Settings(max_iterations=100, error_detail="message", on_limit="salvage")
+_CODING = Settings(max_iterations=100, error_detail="message")
 _CODE = Settings(
     on_error="result",
     dialect="code",

@@ -1,6 +1,6 @@
 """Finds the thresholds of a model: from which probability of an answer on it wants one, rather than a tool.
 
-The tasks are fixed: rows of the Berkeley function-calling leaderboard (`calibration.jsonl`; package `bfcl-eval`,
+The tasks are fixed: rows of the Berkeley function-calling leaderboard (`calibration.jsonl.xz`; package `bfcl-eval`,
 Apache-2.0) with odd numbers, so that those with even numbers can test what comes of it. In half of the first decisions
 a tool is right, in half an answer; after results likewise: of two calls one has been made, or both (the results are
 made up, the leaderboard has none). Each is one request of a few tokens, which the engine itself writes; before any
@@ -9,6 +9,7 @@ result there is a second one, about whether a tool fits at all.
 
 from __future__ import annotations
 
+import lzma
 from collections.abc import AsyncGenerator, Callable, Sequence
 from importlib.resources import files
 from itertools import pairwise
@@ -94,7 +95,7 @@ class Calibration(Struct, frozen=True):
 
 
 def rows() -> list[Row]:
-    text = (files("treadle._local") / "calibration.jsonl").read_text(encoding="utf-8")
+    text = lzma.decompress((files("treadle._local") / "calibration.jsonl.xz").read_bytes()).decode()
     return [msgspec.json.decode(line, type=Row) for line in text.splitlines() if line]
 
 

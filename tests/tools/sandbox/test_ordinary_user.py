@@ -20,7 +20,7 @@ FILES = [
 if is_root():  # otherwise the tests in the other files are these tests, and there is nothing to add
 
     def test_as_an_ordinary_user():
-        tests = ["-m", "pytest", *map(str, FILES), "-p", "no:cacheprovider", "-p", "no:xdist"]
+        tests = ["-m", "pytest", *map(str, FILES), "-v", "-p", "no:cacheprovider", "-p", "no:xdist"]
         with as_ordinary_user(sys.executable, *tests) as command:
             done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]

@@ -27,12 +27,19 @@ FITS = [
     ("?.py", "ab.py", False),
     ("a+b(c).txt", "a+b(c).txt", True),
     ("{a,b", "a", True),
+    ("{src,x{y,z}}/*", "xz/a", True),
+    ("**/a/**/b/*", "a/c/b/d/b/e", True),
+    ("**/a/**/b/*", "a/c/b/d/e", False),
+    ("**/" * 60 + "b", "a/" * 200 + "c", False),
+    ("*a" * 60 + "b", "a" * 250, False),
 ]
 
 
 def test_patterns_of_paths():
     wrong = [(pattern, path) for pattern, path, fits in FITS if bool(matcher(pattern)(path)) != fits]
     assert wrong == []
+    with pytest.raises(ToolError, match="simpler"):
+        matcher("{a,b}" * 50)
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
 import unicodedata
-import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ _LONGEST = 100
 
 @cache
 def vocabulary() -> dict[str, int]:
-    words = zlib.decompress(Path(__file__).with_name("vocabulary.txt.z").read_bytes()).decode().split("\n")
+    words = lzma.decompress(Path(__file__).with_name("vocabulary.txt.xz").read_bytes()).decode().split("\n")
     return {word: number for number, word in enumerate(words)}
 
 

@@ -31,7 +31,7 @@ _NEEDS_TERMINAL = {
     **dict.fromkeys(("ftp", "telnet", "passwd", "visudo"), "it asks a person at a terminal, and there is none here"),
 }
 _FIRST_WORDS = re.compile(
-    r"(?:^|[;&|\n(])\s*(?:sudo\s+|exec\s+)?([\w./-]+)(?=\s|$|[;&|)])(?!\s*--(?:help|version|batch))"
+    r"(?:^|[;&|\n(])[^\S\n]*+(?:(?:sudo|exec)[^\S\n]++)?([\w./-]++)(?=\s|$|[;&|)])(?![^\S\n]*+--(?:help|version|batch))"
 )
 FAILED = r"\[exit code \d+\]\Z"
 """In the result of a command that was to act and did not succeed."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -28,6 +29,7 @@ SKIPPED = frozenset(
 )
 """Folders that hold what tools have made, not what people wrote."""
 _MOST_FILES = 300
+_MOST_CHOICES = 100
 _MOST_SEEN = 200_000
 _SECONDS = 30
 _NOT_THERE = 127
@@ -50,31 +52,55 @@ def glob(bench: Bench, pattern: str, path: str) -> str:
     return text or "no file fits"
 
 
-def matcher(pattern: str) -> Callable[[str], object]:
+def matcher(pattern: str) -> Callable[[str], bool]:
     """Return whether a path fits a pattern: ** stands for any folders; without a / only the name counts."""
     pattern = pattern.removeprefix("./")
-    if "/" not in pattern:
-        pattern = f"**/{pattern}"
-    pieces: list[str] = []
-    depth = 0
-    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", pattern):
-        if token == "{":
-            depth += 1
-        if token == "}" and depth:
-            depth -= 1
-            pieces.append(")")
-        else:
-            fixed = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:"}
-            if token == "," and depth:
-                pieces.append("|")
-            elif token in fixed:
-                pieces.append(fixed[token])
-            else:
-                pieces.append(token.replace("[!", "[^") if token.startswith("[") and token != "[" else re.escape(token))
-    try:
-        return re.compile("".join((*pieces, ")" * depth))).fullmatch
-    except re.error as error:
-        raise ToolError(f"the pattern cannot be read: {error}") from None
+    choices = [one.split("/") for one in _alternatives(pattern if "/" in pattern else f"**/{pattern}")]
+    return lambda path: any(_fits(choice, path.split("/")) for choice in choices)
+
+
+def _fits(segments: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether the parts of a path fit the segments of a pattern, in a time that grows with both."""
+    places = _from({0}, segments)
+    for part in parts:
+        stay = {at for at in places if at < len(segments) and segments[at] == "**"}
+        go_on = {at + 1 for at in places - stay if at < len(segments) and fnmatchcase(part, segments[at])}
+        places = _from(stay | go_on, segments)
+    return len(segments) in places
+
+
+def _from(places: set[int], segments: Sequence[str]) -> set[int]:
+    """The places in a pattern that can be reached from these: ** may stand for nothing."""
+    reached = set(places)
+    for at, segment in enumerate(segments):
+        if at in reached and segment == "**":
+            reached.add(at + 1)
+    return reached
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that one with {a,b} stands for."""
+    start = pattern.find("{")
+    if start < 0:
+        return [pattern]
+    depth, cuts, end = 0, [start], len(pattern)
+    for at in range(start, len(pattern)):
+        depth += {"{": 1, "}": -1}.get(pattern[at], 0)
+        if pattern[at] == "," and depth == 1:
+            cuts.append(at)
+        if not depth:
+            end = at
+            break
+    insides = [pattern[one + 1 : two] for one, two in pairwise((*cuts, end))]
+    choices = [
+        whole
+        for inside in insides
+        for middle in _alternatives(inside)
+        for whole in _alternatives(pattern[:start] + middle + pattern[end + 1 :])
+    ]
+    if len(choices) > _MOST_CHOICES:
+        raise ToolError(f"the pattern stands for more than {_MOST_CHOICES} others: use a simpler one")
+    return choices
 
 
 async def grep(bench: Bench, pattern: str, path: str, name: str, show: str, around: int, any_case: bool) -> str:

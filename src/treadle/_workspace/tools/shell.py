@@ -46,7 +46,6 @@ _KEPT = (
 )  # fmt: skip
 """What a shell gets of this process's environment. Keys of providers are not among it."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 
 class Ended(Struct, frozen=True):
@@ -208,7 +207,16 @@ class Output:
         """Return it as a terminal would show it in the end."""
         gap = f"\n[... {self._left_out} characters left out ...]\n" if self._left_out else ""
         text = "".join((*self._head, gap, *self._tail)).replace("\0", "")
-        return _OVERWRITTEN.sub("", _ESCAPES.sub("", text)) if "\x1b" in text or "\r" in text else text
+        return _as_shown(_ESCAPES.sub("", text)) if "\x1b" in text or "\r" in text else text
+
+
+def _as_shown(text: str) -> str:
+    """Return what a screen shows in the end: what a carriage return has overwritten is gone, line ends stay."""
+    *lines, last = text.split("\n")
+    bodies = [line.removesuffix("\r") for line in lines]
+    ends = [line[len(body) :] for line, body in zip(lines, bodies, strict=True)]
+    shown = [body.rpartition("\r")[2] + end for body, end in zip(bodies, ends, strict=True)]
+    return "\n".join([*shown, last.rpartition("\r")[2]])
 
 
 async def _copy(source: asyncio.StreamReader, mark: bytes, output: Output) -> None:
