@@ -141,10 +141,11 @@ class Figures:
 HEAD = """# When words are shown
 
 Milliseconds from the moment in which a model (or a tool) gives a word until it can be seen: the longest in {runs} runs,
-measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. The model waits for each word to be shown before it gives the
-next one, so what is not shown as it comes is found whatever the machine does. Each run shows the answer once, and its
-pieces add up to it. The goal is 100 ms; the terminal draws every 50 ms, the server collects text for 50 ms, and the page
-draws with the browser's next frame. A letter says why words are not shown one by one; these are shown when they are complete.
+measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. The model
+waits for each word to be shown before it gives the next one, so what is not shown as it comes is found whatever the
+machine does. Each run shows the answer once, and its pieces add up to it. The goal is 100 ms; the terminal draws every
+50 ms, the server collects text for 50 ms, and the page draws with the browser's next frame. A letter says why words are
+not shown one by one; these are shown when they are complete.
 
 `python3 tasks.py measure live_view --write` writes this page; `tests/conformance/test_live.py` holds what it says
 without a clock. `loop` is the default preset; `plan`, `document` and `child` (an agent that is a tool of another one)
