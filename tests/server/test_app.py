@@ -25,6 +25,11 @@ def test_listening_to_others_needs_tokens():
     make_server({"demo": talker()}, "memory:", host="0.0.0.0", tokens=TOKENS)
 
 
+def test_a_single_agent_is_served_under_its_name():
+    server = make_server(Agent(ScriptedModel(["Hello."]), name="greeter"), "memory:")
+    assert list(server.hub.agents) == ["greeter"]
+
+
 def test_headers_that_keep_answers_what_they_are():
     with serving(talker()) as client:
         for path in ("/api/runs", "/", "/health", "/nothing", "/openapi.json"):

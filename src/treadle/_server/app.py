@@ -70,17 +70,19 @@ OPERATIONS: tuple[Operation, ...] = tuple(operation for module in _MODULES for o
 
 
 def create_app(
-    agents: Mapping[str, Agent[Any, Any]],
+    agents: Mapping[str, Agent[Any, Any]] | Agent[Any, Any],
     journal: Journal | str | None = None,
     *,
     tokens: Mapping[str, str] | None = None,
     settings: ServerSettings | None = None,
 ) -> Starlette:
-    """Make an ASGI application that serves `agents` under their names.
+    """Make an ASGI application that serves `agents` under their names; a single one under its own.
 
     `tokens` maps bearer tokens to users. Without any there is one user, and only requests that address the loopback (or
     one of `allowed_hosts`) are answered.
     """
+    if isinstance(agents, Agent):
+        agents = {agents.name: agents}
     if not agents:
         raise ConfigError("a server needs at least one agent: create_app({'name': agent})")
     settings = settings or ServerSettings()

@@ -31,7 +31,7 @@ _TIMEOUT_RESPONSE = (
 
 
 def serve(
-    agents: Mapping[str, Agent[Any, Any]],
+    agents: Mapping[str, Agent[Any, Any]] | Agent[Any, Any],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",
@@ -50,7 +50,7 @@ def serve(
 
 
 def make_server(
-    agents: Mapping[str, Agent[Any, Any]],
+    agents: Mapping[str, Agent[Any, Any]] | Agent[Any, Any],
     journal: Journal | str | None = None,
     *,
     host: str = "127.0.0.1",
