@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from treadle import RunResult, ScriptedModel, load_agent
-from treadle._types.messages import SystemMessage, text_of
+from treadle._types.messages import SystemMessage
 from treadle._types.request import Request
 
 QUESTION = "Where is my order?"
@@ -31,9 +31,9 @@ SECONDS = 60
 
 def reply(request: Request) -> str:
     """The first option of a choice, a query for a database, else some text."""
-    texts = [one.text if isinstance(one, SystemMessage) else text_of(one.content) for one in request.messages[:1]]
-    options = re.search(r"^- ([^:\n]+)", texts[0], re.MULTILINE)
-    if options and "categor" in texts[0].lower():
+    system = next((one.text for one in request.messages if isinstance(one, SystemMessage)), "")
+    options = re.search(r"^- ([^:\n]+)", system, re.MULTILINE)
+    if options and "categor" in system.lower():
         return options[1]
     return "SELECT 1" if "SQL" in str(request.messages) else "text of the model"
 
