@@ -12,6 +12,7 @@ import os
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path, PurePath
@@ -44,8 +45,7 @@ FLOORS = {
 """Percent of statements and branches together. Raise a floor when its figure is well above it; never lower one.
 
 What only processes of their own reach does not count (most of `_cli`), nor what pytest imports before the tests: the
-package's own plug-in for it (`_testing`, parts of `_tools` and `_dialects`). In the whole suite many modules that are
-imported late count as not reached, though their tests run (`_engine/acting/intent.py` alone: 80 %, here: 0). The floors of `_cli`, `_engine` and `_workspace` are as low as that, until it is known why."""
+package's own plug-in for it (`_testing`, parts of `_tools` and `_dialects`)."""
 WORST_SHOWN = 5
 
 
@@ -60,8 +60,10 @@ class Package:
         return 100.0 * self.covered / self.total if self.total else 100.0
 
 
+@cache
 def measure(folder: Path) -> Any:
-    """Instrument the package from here on; the returned function writes what was reached into `folder`."""
+    """Instrument the package from here on; the returned function writes what was reached into `folder`. Once in a
+    process: a test that imports `conftest` again would else count what is imported after it elsewhere."""
     from slipcover import Slipcover
     from slipcover.importer import SlipcoverLoader
 
