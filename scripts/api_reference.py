@@ -49,24 +49,6 @@ def _is_event(name: str, location: str) -> bool:
     return isinstance(node, ast.ClassDef) and OTHER_PAGES.get(location) == EVENTS
 
 
-def modules_page(note: str) -> str:
-    """Every module with the first line of its docstring: where to look for something."""
-    parts = [note + "# Modules\n\nEvery module of the source, with the first line of its docstring.\n"]
-    folder = None
-    for path in sorted(SOURCE.rglob("*.py"), key=lambda path: (path.parent.as_posix(), path.name)):
-        name = path.relative_to(SOURCE).as_posix()
-        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-        if not text:
-            continue
-        if path.parent != folder:
-            folder = path.parent
-            title = folder.relative_to(SOURCE).as_posix()
-            parts.append(f"\n## {title if title != '.' else 'treadle'}\n\n| module | what it is |\n|---|---|\n")
-        first = " ".join(text.partition("\n\n")[0].split())
-        parts.append(f"| `{name}` | {first.replace('|', chr(92) + '|')} |\n")
-    return "".join(parts)
-
-
 def public_names(module: str) -> dict[str, str]:
     """The public names of a module, each with the private module it comes from: what the module re-exports."""
     names: dict[str, str] = {}

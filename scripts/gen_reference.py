@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from api_reference import api_page, modules_page
+from api_reference import api_page
 from concept_pictures import PICTURES
 from field_words import words_for
 from layers import picture
@@ -239,7 +239,6 @@ def pages() -> dict[Path, str]:
         FOLDER / "errors.md": errors_page(),
         FOLDER / "providers.md": providers_page(),
         FOLDER / "cli.md": cli_page(),
-        FOLDER / "modules.md": modules_page(NOTE),
         FOLDER / "layers.svg": picture(),
         **{IMAGES / f"concept-{name}.svg": drawn() for name, drawn in PICTURES.items()},
         **{FOLDER / name: page(NOTE) for name, page in MORE_PAGES.items()},

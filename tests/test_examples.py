@@ -38,7 +38,7 @@ CAPABILITIES = {
     "30_background": "agents",
     "31_guardrails": "guardrails",
     "32_research": "research",
-    "33_personal_data": "guardrails",
+    "33_personal_data": "personal_data",
     "34_data_analysis": "code",
 }
 
