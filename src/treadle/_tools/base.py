@@ -69,6 +69,9 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """With `final_answer`: what is said about having done the task; False makes the run unsuccessful."""
     ledger: tuple[LedgerEntry, ...] = ()
     """What an agent that was asked has done."""
+    instead: Mapping[str, Any] = {}
+    """Arguments with which the call has to be made instead: where a server redirects to. It is judged like any other
+    call, and its result is this one's."""
 
 
 class ToolContext(Protocol[DepsT_co]):
@@ -283,6 +286,8 @@ class ToolOutcome(Struct, frozen=True, omit_defaults=True):
     """Of a final result: what is said about having done the task."""
     ledger: tuple[LedgerEntry, ...] = ()
     """What an agent that was asked has done."""
+    instead: Mapping[str, Any] = {}
+    """Arguments with which the call has to be made instead."""
     exception: BaseException | None = None
     """What the tool raised: for the developer (log, `result.steps`), never for the model, and never stored."""
 

@@ -277,6 +277,7 @@ def _outcome(value: Any, stream: Stream, limits: Limits) -> ToolOutcome:
         why=response.why,
         task_successful=response.task_successful,
         ledger=response.ledger,
+        instead=response.instead,
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
 from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer
+from treadle._models.transport.redirects import MOST
 from treadle._safety.hidden import unseen_in
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.base import Approval, Tool, ToolOutcome
@@ -42,6 +44,7 @@ NOT_IN_EXPERIMENT = (
     "The result of this call is not known: it was not made in the recorded run, and it is not made in an experiment, "
     "because it could have an effect. Go on without it."
 )
+_REDIRECT = ".redirect-"
 _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}
 
@@ -306,6 +309,9 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
     if outcome.waiting:
         raise Pause(f"{call.name} waits for a person", outcome.waiting, outcome.why)
     source = source_of(tool, call, outcome)
+    if outcome.instead:
+        outcome = await _made_instead(run, call, outcome.instead)
+        return msgspec.structs.replace(outcome, executed=True, source=source)
     if source != outcome.source:
         outcome = msgspec.structs.replace(outcome, source=source)
     for hook in run.hooks.after_tool:
@@ -321,6 +327,21 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
             report_failure(hook)
     # A plug-in may write the result anew; what it is made of still comes from there.
     return outcome if outcome.source or not source else msgspec.structs.replace(outcome, source=source)
+
+
+async def _made_instead(run: Execution, call: ToolCall, instead: Mapping[str, Any]) -> ToolOutcome:
+    """The outcome of the call that a redirect makes of one: a call of its own, for the gate and in the log. Its id
+    tells where it leads, so that a yes is for that alone."""
+    args: dict[str, Any] = {**call.args, **(instead if run.masks is None else run.masks.masked(dict(instead)))}
+    if call.id.count(_REDIRECT) >= MOST:
+        return ToolOutcome(f"Tool '{call.name}': redirected more than {MOST} times.", "exception")
+    mark = sha256(msgspec.json.encode(args, order="deterministic")).hexdigest()[:16]
+    following = ToolCall(f"{call.id}{_REDIRECT}{mark}", call.name, args)
+    run.calls.redirects.add(following.id)
+    try:
+        return await execute_call(run, following)
+    finally:  # nothing that a model names like it is taken for it
+        run.calls.redirects.discard(following.id)
 
 
 def _report(run: Execution, call: ToolCall, error: BaseException) -> None:

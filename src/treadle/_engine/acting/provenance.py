@@ -9,7 +9,7 @@ outside, a call of a tool that its author marked `unsafe` is made unasked only i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -46,7 +46,7 @@ async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute
         after = f"outside of what was asked for{f', {after}' if after else ''}"
     if not _acts(tool, has_intent):
         # Who sent the history along has it already; what was read since then is another matter.
-        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(around, tool, call)
+        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(run, tool, call)
         carrier = "address" if reads_addresses(tool) else "query"
         return "" if silent else f"after reading {source}, which the {carrier} could carry away"
     if has_intent:
@@ -73,10 +73,12 @@ def sends(tool: Tool) -> bool:
     return reads_addresses(tool) or _is_web(tool)
 
 
-def _says_nothing(around: Sequence[Execution], tool: Tool, call: ToolCall) -> bool:
+def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
     """Return whether a request tells whoever gets it nothing of what was read: a person or the operator wrote exactly
     this one, or nothing but the web was read, where a query says what anybody could have read, and an address is a link
-    there or was read before. Where more was read, which of them it is, and how often, could tell it."""
+    there, was read before, or is where a page redirects to. Where more was read, which of them it is, and how often,
+    could tell it."""
+    around = list(run.around())
     fixed = [text for one in around for text in one.state.provenance.words]
     fixed += [one.state.started.system for one in around if one.state.started and one.state.started.origin == "person"]
     only_web = all(map(_read_web_only, around))
@@ -86,7 +88,7 @@ def _says_nothing(around: Sequence[Execution], tool: Tool, call: ToolCall) -> bo
         words = UserWords(fixed)
         return only_web or all(words.contain("", value) for value in call.args.values() if isinstance(value, str))
     address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
-    if any(address in _links(text) for text in fixed):
+    if any(address in _links(text) for text in fixed) or (only_web and call.id in run.calls.redirects):
         return True
     steps = [step for one in around for step in one.state.steps]
     return only_web and any(step.args.get(_ADDRESS) == address or address in _links(step.observation) for step in steps)

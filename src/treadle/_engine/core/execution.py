@@ -64,6 +64,8 @@ class CallsInProcess(Struct):
     """Which entry of the intent permits a call, from the moment it was checked."""
     lookups: set[str] = set()
     """Calls that the engine makes itself, of sources that the intent names."""
+    redirects: set[str] = set()
+    """Calls whose address a server has given, not the model."""
     extras: dict[str, Any] = {}
     """Python objects the last tool left for the next call."""
     exceptions: dict[str, BaseException] = {}

@@ -60,6 +60,14 @@ class HttpResponse(Struct, frozen=True):
             raise ToolError(f"the response does not have the expected form: {error}") from None
 
 
+class LeadsElsewhere(ToolError):
+    """A redirect to another server, for whoever asks about it first."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("the address redirects to another server")
+        self.url = url
+
+
 class GuardedClient:
     """Sends the requests of tools. It has one HTTP session for each event loop, closed with the loop or by `close`."""
 
@@ -103,8 +111,10 @@ class GuardedClient:
         form: Mapping[str, str] | None = None,
         timeout: float | None = None,
         max_bytes: int | None = None,
+        leave: bool = True,
     ) -> HttpResponse:
-        """The complete response, whatever its status.
+        """The complete response, whatever its status. Without `leave`, a redirect to another server is raised as
+        `LeadsElsewhere`.
 
         All failures are a `ToolError` that names the host only: queries and headers may contain keys.
         """
@@ -118,7 +128,7 @@ class GuardedClient:
         try:
             async with asyncio.timeout(limit):
                 return await self._follow(
-                    method, target, {**extra, **(headers or {})}, body, max_bytes or self.max_bytes
+                    Hop(method, target, {**extra, **(headers or {})}, body), max_bytes or self.max_bytes, leave
                 )
         except TimeoutError:
             raise ToolError(f"{target.host} did not send a complete response within {limit:g} s") from None
@@ -133,10 +143,8 @@ class GuardedClient:
         if entry is not None:
             await entry[1].aclose()
 
-    async def _follow(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None, max_bytes: int
-    ) -> HttpResponse:
-        session, hop = await self._session(), Hop(method, url, headers, body)
+    async def _follow(self, hop: Hop, max_bytes: int, leave: bool) -> HttpResponse:
+        session = await self._session()
         for _ in range(self.max_redirects + 1):
             async with session.request(
                 hop.method, hop.url, headers=hop.headers, data=hop.body, allow_redirects=False
@@ -151,6 +159,10 @@ class GuardedClient:
                     address = str(hop.url.with_fragment(None))
                     return HttpResponse(url=address, status=response.status, headers=lower, body=data)
                 self._checked(str(following.url))
+                if not leave and (following.url.host, following.url.explicit_port) != (
+                    hop.url.host, hop.url.explicit_port
+                ):  # fmt: skip
+                    raise LeadsElsewhere(str(following.url))
                 hop = following
         raise ToolError(f"{hop.url.host} redirects more than {self.max_redirects} times")
 

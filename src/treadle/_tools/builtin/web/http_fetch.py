@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import check_status
-from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
+from treadle._tools.builtin.http.client import GuardedClient, HttpResponse, LeadsElsewhere
 from treadle._tools.builtin.reading.html import Link, read_html
 from treadle._tools.builtin.reading.pdf import pdf_pages
 from treadle._tools.function import tool
@@ -60,9 +60,11 @@ def http_fetch(
     async def http_fetch(url: _Address, start: _Start = 0) -> Page | ToolResponse:
         """Fetch a web page or file from an http(s) address and return its readable text and links. Long texts come in
         parts."""
-        response = await web.get(
-            _with_scheme(url.strip()), headers={"Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.8"}
-        )
+        accept = {"Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.8"}
+        try:
+            response = await web.get(_with_scheme(url.strip()), headers=accept, leave=False)
+        except LeadsElsewhere as redirect:
+            return ToolResponse(str(redirect), instead={"url": redirect.url})
         check_status(response, f"{urlsplit(response.url).hostname}")
         page = await asyncio.to_thread(_read, response, max_links)
         if page is None:
