@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,27 +198,50 @@ def cli_page() -> str:
         f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n",
     ]
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    counts = Counter(row for command in commands.choices.values() for row in all_rows(command))
+    shared = [row for row, count in counts.items() if count >= SHARED_BY]
+    parts.append("\n## Options of commands that run an agent\n\n" + rows_of(("option", "meaning"), shared))
     for name, command in commands.choices.items():
-        parts.append(command_text(f"treadle {name}", command, "##"))
+        parts.append(command_text(f"treadle {name}", command, "##", shared))
     return "".join(parts)
 
 
-def command_text(path: str, parser: argparse.ArgumentParser, level: str) -> str:
+SHARED_BY = 10
+"""An option of so many commands is explained once for all of them."""
+
+
+def command_text(path: str, parser: argparse.ArgumentParser, level: str, shared: list[tuple[str, str]]) -> str:
     parts = [f"\n{level} {path}\n\n"]
     if parser.description:
         parts.append(parser.description.strip() + "\n\n")
-    rows: list[tuple[str, str]] = []
-    inner = ""
+    rows = option_rows(parser)
+    if own := [row for row in rows if row not in shared]:
+        parts.append(rows_of(("option", "meaning"), own))
+    if len(own) < len(rows):
+        parts.append("\nAnd the [options of commands that run an agent](#options-of-commands-that-run-an-agent).\n")
+    inner = [command_text(f"{path} {name}", part, level + "#", shared) for name, part in commands_below(parser)]
+    return "".join(parts + inner)
+
+
+def option_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    hidden = (argparse._SubParsersAction, argparse._HelpAction)
+    shown = [one for one in parser._actions if not isinstance(one, hidden) and one.help != argparse.SUPPRESS]
+    return [(code(invocation(action)), cell(action.help or "")) for action in shown]
+
+
+def commands_below(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
+    """Without their aliases."""
+    found: dict[int, tuple[str, argparse.ArgumentParser]] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            known = {id(part): (name, part) for name, part in reversed(action.choices.items())}  # without aliases
-            below = reversed(known.values())
-            inner = "".join(command_text(f"{path} {name}", part, level + "#") for name, part in below)
-        elif not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:
-            rows.append((code(invocation(action)), cell(action.help or "")))
-    if rows:
-        parts.append(rows_of(("option", "meaning"), rows))
-    return "".join(parts) + inner
+            for name, part in action.choices.items():
+                found.setdefault(id(part), (name, part))
+    return list(found.values())
+
+
+def all_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    rows = [row for row in option_rows(parser) if row[0].startswith("`-")]
+    return rows + [row for _, part in commands_below(parser) for row in all_rows(part)]
 
 
 def invocation(action: argparse.Action) -> str:
