@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -22,7 +23,8 @@ from treadle._models.transport.limiter import limiter_for
 from treadle._models.transport.provider_tools import ProviderTool, declared
 from treadle._models.transport.reader import Reader
 from treadle._safety.bounds import Count, bounded
-from treadle._types.errors import ModelError, TransientModelError
+from treadle._safety.secrets import known_secrets
+from treadle._types.errors import ConfigError, ModelError, TransientModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Request, StreamPart
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from treadle._models.contact.servers import Contact
 
 
+KeySource = Callable[[], str | Awaitable[str]]
+"""Returns the token to send now, for a provider whose tokens expire."""
 ALL_ABILITIES = dict.fromkeys(
     ("tool_call", "parallel_calls", "forced_tool", "json_mode", "json_schema", "streaming", "logprobs"), True
 )
@@ -39,7 +43,7 @@ class HttpModel(Closing):
     """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
 
     The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
-    one is passed. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
+    one is passed. A function as `api_key` is asked for a bearer token before each request. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
     `provider_tools` names tools that run at the provider (`web_search`, `code_execution`), or declares them in its own
     form; `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same
     key.
@@ -62,7 +66,7 @@ class HttpModel(Closing):
         name: str,
         *,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: str | KeySource | None = None,
         abilities: Mapping[str, Any] | None = None,
         profile: Profile | None = None,
         headers: Mapping[str, str] | None = None,
@@ -73,8 +77,15 @@ class HttpModel(Closing):
         provider_tools: Sequence[ProviderTool] = (),
     ) -> None:
         self._provider = self._provider_of(provider)
+        self._key_source: KeySource | None = None
+        if callable(api_key):
+            self._key_source, api_key = api_key, ""
         self._connection = connect(self._provider, base_url, api_key, headers)
         self._origin: Origin = self._connection.origin
+        self._key = ""
+        """The token that was sent last, of a provider whose tokens expire."""
+        if self._key_source is not None:
+            self._origin.missing_key = ""
         self._name = name
         self._server = self._provider
         """The entry of the table whose deviations from the protocol apply; another one after first contact."""
@@ -265,7 +276,21 @@ class HttpModel(Closing):
     async def _signed(self, streaming: bool, body: bytes) -> tuple[Endpoint, Mapping[str, str] | None]:
         """Where a body goes, and the headers that it alone needs, for a provider that wants a signature or a token of
         limited life."""
-        return self._endpoint(streaming), None
+        if self._key_source is None:
+            return self._endpoint(streaming), None
+        return self._endpoint(streaming), {"authorization": f"Bearer {await self._current_key(self._key_source)}"}
+
+    async def _current_key(self, source: KeySource) -> str:
+        """Ask for the token in a thread, because the libraries of clouds fetch it without `await`."""
+        key = await asyncio.to_thread(source)
+        key = await key if isinstance(key, Awaitable) else key
+        if not key:
+            raise ConfigError(f"{self.provider}: the function that was passed as api_key returned no token")
+        if key != self._key:
+            self._key = key
+            self._origin.mask([key])
+            known_secrets.keep(self, f"{self.provider}-token", [key])
+        return key
 
     def _reconsidered(self, error: ModelError) -> ModelError:
         """Change a failure that means something else at this provider than at others."""
