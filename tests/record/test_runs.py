@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from typing import Any
 
@@ -46,6 +47,46 @@ def test_a_conversation_is_one_run_with_steps_tokens_and_cost():
     first, second = events(records, ev.Exchanged)
     assert (first.compared, second.broke, second.kept == second.compared > 0) == (0, "", True)
     assert findings(records) == []
+
+
+def ollama(messages: list[Any], *documents: dict[str, Any], done: bool = True) -> HttpExchange:
+    """An exchange of Ollama's own chat; several documents are a stream, cut at places that lines do not know."""
+    head = {"model": "llama3.2", "created_at": "2026-11-18T10:00:00.1Z"}
+    end = {"done": True, "done_reason": "stop", "prompt_eval_count": 30, "eval_count": 5} if done else {}
+    parts = [{**head, "message": one, "done": False} for one in documents]
+    parts[-1] |= end
+    text = "".join(json.dumps(one) + "\n" for one in parts).encode()
+    pieces = [text[at : at + 37] for at in range(0, len(text), 37)]
+    body = {"model": "llama3.2", "messages": messages, "tools": TOOLS}
+    one = exchange("/api/chat", body, pieces, upstream="http://127.0.0.1:11434")
+    one.headers = {"content-type": "application/x-ndjson"}
+    return one
+
+
+def test_a_conversation_by_ollamas_own_chat_is_a_run_like_any():
+    call_lamp = {"function": {"name": "price", "arguments": {"item": "lamp"}}}
+    wants = {"role": "assistant", "content": "", "thinking": "Which?", "tool_calls": [call_lamp]}
+    asked = [SYSTEM, {**QUESTION, "images": ["aGk="]}]
+    answered = [*asked, wants, {"role": "tool", "tool_name": "price", "content": "40"}]
+    says_it = [{"role": "assistant", "content": text} for text in ("It costs ", "40 dollars.")]
+    (records,) = go(recorded([ollama(asked, wants), ollama(answered, *says_it)]))
+    state = fold(records)
+    assert [(step.tool, step.args, step.observation) for step in state.steps] == [("price", {"item": "lamp"}, "40")]
+    assert state.finished is not None
+    assert (state.finished.answer, state.usage.input_tokens, state.usage.output_tokens) == (
+        "It costs 40 dollars.",
+        60,
+        10,
+    )
+    assert state.profile is not None
+    assert findings(records) == []
+    assert replay(records).same
+
+
+def test_an_ollama_stream_that_broke_off_has_no_reply():
+    broken = ollama([QUESTION], {"role": "assistant", "content": "It co"}, done=False)
+    (records,) = go(recorded([broken]))
+    assert any("before the reply was complete" in one.error for one in events(records, ev.ThinkFailed))
 
 
 def test_a_recorded_run_replays_is_explained_compared_and_exported():

@@ -70,3 +70,12 @@ class SSEParser:
                 payloads.append(data[0] if len(data) == 1 else b"\n".join(data))
                 data.clear()
         return payloads
+
+
+class LineParser(SSEParser):
+    """Splits a byte stream into its lines, each of which is a payload."""
+
+    __slots__ = ()
+
+    def _read(self, lines: list[bytes]) -> list[bytes]:
+        return [line for line in lines if line]

@@ -17,16 +17,23 @@ from treadle._models.http_model import Reader
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.responses_reader import ResponsesReader
 from treadle._models.transport.failures import Origin
-from treadle._models.transport.sse import SSEParser
+from treadle._models.transport.sse import LineParser, SSEParser
 from treadle._record.contents import unpacked
 from treadle._record.exchange import HttpExchange
-from treadle._record.reading.requests import ANTHROPIC, CHAT, GEMINI, RESPONSES
+from treadle._record.reading.ollama import as_chat_chunk
+from treadle._record.reading.requests import ANTHROPIC, CHAT, GEMINI, OLLAMA, RESPONSES
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import Reply
 from treadle._types.usage import Usage
 
-_USUAL = {CHAT: "openai", RESPONSES: "openai-responses", ANTHROPIC: "anthropic", GEMINI: "gemini"}
+_USUAL = {
+    CHAT: "openai",
+    RESPONSES: "openai-responses",
+    ANTHROPIC: "anthropic",
+    GEMINI: "gemini",
+    OLLAMA: "ollama",
+}
 
 
 class Answered(Struct, frozen=True):
@@ -67,6 +74,7 @@ def read_response(exchange: HttpExchange, protocol: str, model: str) -> Answered
         for seconds, payload in _payloads(exchange):
             size += len(payload)
             raw.append(payload)
+            payload = as_chat_chunk(payload) if protocol == OLLAMA else payload
             if exchange.status == 200 and not reader.done and reader.feed(payload) and first is None:
                 first = seconds
         if exchange.status != 200:
@@ -88,7 +96,7 @@ _ENDINGS = {
 
 
 def _reader(protocol: str, origin: Origin, profile: Profile, model: str) -> Reader:
-    if protocol == CHAT:
+    if protocol in (CHAT, OLLAMA):
         return ChatReader(origin, profile)
     kind = {RESPONSES: ResponsesReader, ANTHROPIC: MessagesReader, GEMINI: GeminiReader}[protocol]
     return kind(origin, profile, model)
@@ -99,12 +107,13 @@ def _payloads(exchange: HttpExchange) -> Iterator[tuple[float, bytes]]:
     encoding = exchange.headers.get("content-encoding", "")
     times = [seconds for _, seconds in exchange.marks]
     pieces = unpacked(exchange.received, encoding)
-    if "event-stream" not in exchange.headers.get("content-type", "") or exchange.status != 200:
+    kind = exchange.headers.get("content-type", "")
+    parser = SSEParser() if "event-stream" in kind else LineParser() if "ndjson" in kind else None
+    if parser is None or exchange.status != 200:
         body = b"".join(pieces).strip()
         for document in _documents(body):
             yield exchange.elapsed, document
         return
-    parser = SSEParser()
     for index, piece in enumerate(pieces):
         seconds = times[index] if index < len(times) else exchange.elapsed
         for payload in parser.feed(piece):

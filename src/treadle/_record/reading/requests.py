@@ -14,6 +14,7 @@ from treadle._record.reading.asked import (
     schema_of,
     split_system,
 )
+from treadle._record.reading.ollama import as_chat_request
 from treadle._types.messages import (
     AssistantMessage,
     Message,
@@ -25,6 +26,7 @@ from treadle._types.messages import (
 )
 
 CHAT, RESPONSES, ANTHROPIC, GEMINI = "openai.chat", "openai.responses", "anthropic.messages", "gemini"
+OLLAMA = "ollama.chat"
 
 
 def protocol_of(path: str) -> str:
@@ -35,6 +37,8 @@ def protocol_of(path: str) -> str:
         return RESPONSES
     if path.endswith("/messages"):
         return ANTHROPIC
+    if path.endswith("/api/chat"):
+        return OLLAMA
     return GEMINI if path.endswith((":generateContent", ":streamGenerateContent")) else ""
 
 
@@ -44,6 +48,8 @@ def read_request(path: str, body: Any) -> Asked | None:
     match protocol_of(path):
         case "openai.chat":
             return _chat(fields)
+        case "ollama.chat":
+            return _chat(as_chat_request(fields), OLLAMA)
         case "openai.responses":
             return _responses(fields)
         case "anthropic.messages":
@@ -54,7 +60,7 @@ def read_request(path: str, body: Any) -> Asked | None:
             return None
 
 
-def _chat(body: dict[str, Any]) -> Asked | None:
+def _chat(body: dict[str, Any], protocol: str = CHAT) -> Asked | None:
     if "messages" not in body:
         return None
     raw = as_list(body.get("messages"))
@@ -67,7 +73,7 @@ def _chat(body: dict[str, Any]) -> Asked | None:
         if tool.get("name")
     )
     tool_list = body.get("tools") or body.get("functions")
-    return Asked(CHAT, as_text(body.get("model")), system, tools, messages, pieces=pieces_of(tool_list, None, raw))
+    return Asked(protocol, as_text(body.get("model")), system, tools, messages, pieces=pieces_of(tool_list, None, raw))
 
 
 def chat_messages(raw: list[Any]) -> list[Message]:
