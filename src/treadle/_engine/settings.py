@@ -28,6 +28,7 @@ NOT_SET: Any = msgspec.UNSET
 """The default of every field of a group."""
 _ALL = 1_000_000
 PROVENANCE = ("off", "ask", "deny")
+CHANGED_TOOLS = ("run", "ask", "refuse")
 """From the least to the most careful."""
 
 
@@ -162,6 +163,9 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     """What a run may do without a question, instead of what its arguments say: a list of tools that may act, each with
     a rule for its arguments, or a whole intent (guide "Approvals"). What is outside of it is asked about. `derive`:
     before anything is read, the model chooses it among the values in the person's words."""
+    changed_tools: Literal["run", "ask", "refuse"] = NOT_SET
+    """Calls of tools that are not as they were when the run started, after a deployment (the log names them): `run`
+    them, `ask` a person, or `refuse` them."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
     executor: Literal["monty", "python"] = NOT_SET
@@ -239,6 +243,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     ask: tuple[str, ...] = ()
     provenance: Literal["off", "ask", "deny"] = "off"
     may: Intent | Literal["derive"] | None = None
+    changed_tools: Literal["run", "ask", "refuse"] = "run"
     imports: tuple[str, ...] | None = None
     executor: Literal["monty", "python"] = "monty"
     packages: tuple[str, ...] = ()
@@ -309,8 +314,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         recorded = dict(recorded)
         if "ask" in recorded:
             recorded["ask"] = tuple(dict.fromkeys((*recorded["ask"], *self.ask)))
-        if recorded.get("provenance") in PROVENANCE:
-            recorded["provenance"] = max(recorded["provenance"], self.provenance, key=PROVENANCE.index)
+        for name, steps in (("provenance", PROVENANCE), ("changed_tools", CHANGED_TOOLS)):
+            if recorded.get(name) in steps:
+                recorded[name] = max(recorded[name], getattr(self, name), key=steps.index)
         try:
             return self.with_changes({**recorded, **changes})
         except ConfigError:

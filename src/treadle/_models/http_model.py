@@ -43,10 +43,10 @@ class HttpModel(Closing):
     """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
 
     The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
-    one is passed. A function as `api_key` is asked for a bearer token before each request. `abilities` overrides the table of models; `timeout` limits a whole exchange, in seconds;
-    `provider_tools` names tools that run at the provider (`web_search`, `code_execution`), or declares them in its own
-    form; `extra_body` is added to every request unchanged; `max_concurrency` applies to every model that uses the same
-    key.
+    one is passed. A function as `api_key` is asked for a bearer token before each request. `abilities` overrides
+    the table of models; `timeout` limits a whole exchange, in seconds; `provider_tools` names tools that run at the
+    provider (`web_search`, `code_execution`), or declares them in its own form; `extra_body` is added to every
+    request unchanged; `max_concurrency` applies to every model that uses the same key.
     """
 
     path = ""

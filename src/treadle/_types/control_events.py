@@ -74,6 +74,8 @@ class Resumed(EventBase, frozen=True, tag="resumed"):
     """paused | restarted | unparked | forked (it goes on for the first time after it was copied)"""
     attempt: int = 0
     """How often it was resumed since its last progress, this time included; 0 after a pause, and in older logs."""
+    changed: dict[str, str] = {}
+    """The tools that have changed since they were recorded last, with their versions."""
 
 
 class ReplyCapped(EventBase, frozen=True, tag="reply_capped"):

@@ -93,6 +93,8 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     """A seal of the server that started it: only such runs are resumed when a server starts."""
     acting: dict[str, tuple[str, ...]] = {}
     """The tools that say that they act, with the words they declare for what they do."""
+    versions: dict[str, str] = {}
+    """The version of each tool, so that a change is noticed when the run goes on after a deployment."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):

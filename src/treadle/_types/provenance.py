@@ -84,6 +84,10 @@ class Provenance(Struct, gc=False):
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.always.clear()
 
+    def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
+        if event.changed:
+            self.always.clear()
+
     def read(self, sources: Iterable[str]) -> None:
         for source in sources:
             if source and source not in self.sources and len(self.sources) < MAX_SOURCES:

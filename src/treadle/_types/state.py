@@ -43,6 +43,10 @@ class RunState:
         self.model = self.dialect = ""
         self.profile = Profile()
         self.tools: tuple[ToolSchema, ...] = ()
+        self.versions: dict[str, str] = {}
+        """The versions of its tools, as they were when it was started or resumed last."""
+        self.changed_tools: set[str] = set()
+        """Those that are not as they were when it started."""
         self.plan: tuple[ev.PlanStep, ...] = ()
         self.workspace: ev.WorkspaceOpened | None = None
         self.tree: ev.TreeSaved | None = None
@@ -134,6 +138,7 @@ class RunState:
         self.created = record.time
         self.model, self.dialect, self.tools = event.model, event.dialect, event.tools
         self.profile = event.profile or Profile()
+        self.versions = dict(event.versions)
 
     def on_phase(self, event: ev.PhaseChanged, record: ev.Record) -> None:
         self.phase = event.phase
@@ -175,6 +180,10 @@ class RunState:
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
         self.paused = None
+        if event.changed and self.started is not None:
+            self.versions.update(event.changed)
+            began = self.started.versions
+            self.changed_tools = {name for name, one in self.versions.items() if one != began[name]}
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event

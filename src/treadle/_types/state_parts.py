@@ -443,6 +443,10 @@ class Calls:
         self.approvals.clear()
         self.always_allowed.clear()
 
+    def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
+        if event.changed:  # "always" was said of what the tools did then
+            self.always_allowed.clear()
+
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         if event.work is not None:
             self.steps.extend(event.work.calls)

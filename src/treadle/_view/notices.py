@@ -114,7 +114,9 @@ _RESUMED = {"": "resumed", "forked": "forked", "restarted": "resumed after a res
 
 def _resumed(event: ev.Resumed, id: str) -> Notice:
     title = _RESUMED.get(event.reason, f"resumed ({event.reason})")
-    return Notice(id, "resumed", "divider", title, fields={"reason": event.reason})
+    changed = ", ".join(event.changed)
+    text = f"changed since then: {changed}" if changed else ""
+    return Notice(id, "resumed", "divider", title, text, {"reason": event.reason, "changed": list(event.changed)})
 
 
 _MOMENTS = {

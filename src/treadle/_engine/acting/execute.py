@@ -85,6 +85,8 @@ async def admit(
     chosen, tool = tool, for_call(run, call, tool)
     if run.in_experiment and not may_run_again(tool):
         return ToolOutcome(NOT_IN_EXPERIMENT, "unknown_outcome", executed=False)
+    if tool is not None and tool.name in run.state.changed_tools and run.settings.changed_tools == "refuse":
+        return _refused(call, "it is not as it was when the run started")
     policy = _policy(run, tool)
     if policy == "deny":
         return _refused(call, "it is not allowed here")
@@ -143,9 +145,14 @@ def _policy(run: Execution, tool: Tool | None) -> Approval:
     nothing."""
     if tool is None:
         return "allow"
-    if tool.approval == "allow" and run.calls.asks and not run.calls.asks.isdisjoint((*tool.all_names, "all")):
-        return "ask"
-    return tool.approval
+    asked = run.calls.asks and not run.calls.asks.isdisjoint((*tool.all_names, "all"))
+    return "ask" if tool.approval == "allow" and (asked or _note(run, tool)) else tool.approval
+
+
+def _note(run: Execution, tool: Tool) -> str:
+    """Return why a person is asked about a tool that has changed under the run."""
+    asks = tool.name in run.state.changed_tools and run.settings.changed_tools == "ask"
+    return f"{tool.name} is not as it was when the run started" if asks else ""
 
 
 async def _approved(
@@ -158,7 +165,7 @@ async def _approved(
     if decision is None:
         if (wrong := _not_to_be_asked_about(run, call, tool, extras)) is not None:
             return wrong
-        asked = "; ".join(filter(None, (why, unseen_in(call.args))))
+        asked = "; ".join(filter(None, (why, _note(run, tool), unseen_in(call.args))))
         run.calls.asked[call.id] = asked
         await run.flush()
         try:
@@ -169,7 +176,8 @@ async def _approved(
             log_handled(logger, "asking for the approval of %s failed, and the call is refused", call.name)
             return _refused(call, f"asking for approval failed ({type(error).__name__})")
     if decision is None:
-        raise Pause("; ".join(filter(None, (why or f"approval of {call.name}", unseen_in(call.args)))), (call,))
+        about = (why or _note(run, tool) or f"approval of {call.name}", unseen_in(call.args))
+        raise Pause("; ".join(filter(None, about)), (call,))
     if decision.allow:
         if decision.always and tool.scope and decision.tool != tool.scope:  # said elsewhere, about the name
             await run.emit(msgspec.structs.replace(decision, tool=tool.scope))

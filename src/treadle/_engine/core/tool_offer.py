@@ -7,11 +7,14 @@ in which both have a name is refused, whenever the agent's tool arrives (an MCP 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
+from treadle._tools.versions import changed_versions, version_of
 from treadle._types.errors import DuplicateToolError
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState
@@ -45,6 +48,22 @@ class ToolOffer:
         """Return the tools that say that they act, with the words they declare for what they do."""
         tools = (*self.toolkit, *self.of_plugins.values(), *self.brought)
         return {tool.name: tool.verbs for tool in tools if tool.declares_act}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the agent's own tools."""
+        return {tool.name: version_of(tool) for tool in self.toolkit}
+
+    def changed(self, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Return the tools that are not as they were recorded, with their versions."""
+        return changed_versions(recorded, self.toolkit) if recorded else {}
+
+    def renewed(self, schemas: Sequence[ToolSchema], changed: Container[str]) -> tuple[ToolSchema, ...]:
+        """Return what is offered, with the schemas that the changed tools have now."""
+        now = {tool.name: tool.schema for tool in self.toolkit if tool.name in changed}
+        return tuple(
+            msgspec.structs.replace(now[one.name], deferred=one.deferred) if one.name in now else one for one in schemas
+        )
 
     def refuse_taken_names(self) -> None:
         """`DuplicateToolError` when the caller has brought a tool whose name the agent has, or has got meanwhile."""

@@ -39,6 +39,7 @@ from treadle._types.events import (
     RunFinished,
     RunStarted,
     Tainted,
+    ToolsChanged,
 )
 
 logger = get_logger()
@@ -215,6 +216,7 @@ async def _start(run: Execution) -> None:
                 origin.conversation, origin.user, run.depth, run.current.model.profile, sources=sources_before(run),
                 follows=origin.follows, preset=blueprint.preset, output_schema=origin.output_schema,
                 client_tools=origin.client_tools, mark=origin.mark, acting=run.tools.acting,
+                versions={} if run.log.journal is None else run.tools.versions,
             ),
             *([] if origin.constraint is None else [origin.constraint]),
             *([IntentSet(run.settings.may)] if isinstance(run.settings.may, Intent) else []),
@@ -226,14 +228,17 @@ async def _start(run: Execution) -> None:
         if waiting is None and run.origin.unattended and attempts >= MAX_ATTEMPTS:
             await run.emit(parked(run.id, attempts))
             return
+        changed = run.tools.changed(state.versions)
         if waiting is not None and not waiting.parked:
-            await run.emit(Resumed("paused"))
+            await run.emit(Resumed("paused", changed=changed))
         else:
             # What is noted about a fork stands after its mark.
             last = next((one.event for one in reversed(run.log.records) if not isinstance(one.event, Noted)), None)
             forked = isinstance(last, Forked)
             reason = "forked" if forked else "restarted" if waiting is None else "unparked"
-            await run.emit(Resumed(reason, attempts + 1))
+            await run.emit(Resumed(reason, attempts + 1, changed))
+        if (offered := run.tools.renewed(state.tools, changed)) != state.tools:
+            await run.emit(ToolsChanged(offered, "changed while the run was interrupted"))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
         for decision in run.inbox.decisions:
