@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from hashlib import blake2b
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -56,11 +56,13 @@ def _digest(code: CodeType) -> str:
             seen.update(value.co_code)
             feed((value.co_names, value.co_varnames, value.co_consts))
         elif isinstance(value, tuple):
-            seen.update(b"(")
-            for one in value:
+            for one in cast("tuple[Any, ...]", value):
                 feed(one)
-        else:  # a set has another order in each process
-            seen.update(repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode())
+            seen.update(b")")
+        elif isinstance(value, frozenset):  # it has another order in each process
+            seen.update(repr(sorted(map(repr, cast("frozenset[Any]", value)))).encode())
+        else:
+            seen.update(repr(value).encode())
 
     feed(code)
     return seen.hexdigest()

@@ -47,7 +47,7 @@ def as_chat_chunk(payload: bytes) -> bytes:
     delta = {"content": message.get("content"), "reasoning": message.get("thinking")}
     if calls := _calls(message, as_text(document.get("created_at"))):
         delta["tool_calls"] = [{"index": index, **one} for index, one in enumerate(calls)]
-    choice = {"index": 0, "delta": delta}
+    choice: dict[str, Any] = {"index": 0, "delta": delta}
     chunk: dict[str, Any] = {"model": document.get("model"), "choices": [choice]}
     if document.get("done"):
         choice["finish_reason"] = as_text(document.get("done_reason")) or "stop"
