@@ -63,8 +63,8 @@ class RunWriter:
 
     async def take(self, exchange: HttpExchange, clean: Callable[[str], str]) -> str:
         if exchange.method != "POST" or not (protocol := protocol_of(exchange.path)):
-            known = "chat, Responses, Messages, generateContent, Ollama's chat"
-            return f"{_kind(exchange.path)} is no request that becomes a run ({known})"
+            protocols = "chat, Responses, Messages, generateContent, Ollama's chat"
+            return f"{_kind(exchange.path)} is no request that becomes a run ({protocols})"
         if not self._resumed:
             self._resumed = True
             await self._resume_open()

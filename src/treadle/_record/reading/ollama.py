@@ -36,7 +36,7 @@ def as_chat_request(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_chat_chunk(payload: bytes) -> bytes:
-    """One document of a reply; what is none is left for the reader to refuse."""
+    """One document of a reply; anything else is left to the reader, which refuses it."""
     try:
         document = as_dict(msgspec.json.decode(payload))
     except UNREADABLE:
