@@ -2,7 +2,7 @@
 
 Level 1 forces a native tool call; level 2 asks for JSON (by schema where the model can) and once more if that cannot be
 read; level 3 takes plain text, finds the JSON in it, tries a last resort of the caller's, and asks once more.
-At most 5 calls with tools and JSON mode, 4 with JSON mode, 2 with plain text only.
+At most 5 calls with tools and JSON mode, 4 with JSON mode, 2 with plain text only; `max_calls` ends it before.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ async def structured_llm_call(
     max_tokens: int | None = None,
     retry: RetryPolicy | None = None,
     ask: Ask | None = None,
+    max_calls: int = 5,
 ) -> StructuredResult:
     """The value, the raw object, the level that gave it, and what it cost.
 
@@ -62,8 +63,9 @@ async def structured_llm_call(
     check_schema(schema, name)
     await meet(model)
     attempt = _Attempt(
-        model, dict(schema), parse_fn, regex_fallback, name, ask or _direct(model, temperature, max_tokens, retry)
-    )
+        model, dict(schema), parse_fn, regex_fallback, name, ask or _direct(model, temperature, max_tokens, retry),
+        max_calls,
+    )  # fmt: skip
     conversation = to_messages(messages)
     result = await attempt.native(conversation, description)
     result = result or await attempt.json(conversation)
@@ -90,15 +92,11 @@ class _Attempt:
         regex_fallback: Callable[[str], dict[str, Any] | None] | None,
         name: str,
         ask: Ask,
+        max_calls: int,
     ) -> None:
-        self.model, self.schema, self.parse_fn, self.regex_fallback, self.name = (
-            model,
-            schema,
-            parse_fn,
-            regex_fallback,
-            name,
-        )
-        self._ask = ask
+        self.model, self.schema, self.name = model, schema, name
+        self.parse_fn, self.regex_fallback = parse_fn, regex_fallback
+        self._ask, self._max_calls = ask, max_calls
         self._check = checker(schema)
         self.calls = 0
         self.usage = NO_USAGE
@@ -147,6 +145,8 @@ class _Attempt:
         return self._accept(reply, level) if reply is not None else None
 
     async def _call(self, messages: Sequence[Message], **options: Any) -> Reply | None:
+        if self.calls >= self._max_calls:
+            return None
         self.calls += 1
         try:
             reply = await self._ask(messages, **options)

@@ -12,6 +12,7 @@ from kit import call, echo, go
 from treadle import Agent, ScriptedModel
 from treadle._engine.answering.output import instruction, shape_of
 from treadle._types.errors import StructuredCallError
+from treadle._types.events import AnswerDelta
 
 
 @dataclasses.dataclass
@@ -90,7 +91,52 @@ def test_the_prompt_of_the_conversion_can_be_replaced():
     assert model.requests[1].messages[0].text == "MINE"  # type: ignore[union-attr]
 
 
-def test_without_a_value_the_run_says_so_and_keeps_the_text():
-    result = go(Agent(ScriptedModel(["never"], repeat_last=True), [echo], output_type=City, on_error="result").run("q"))
+@pytest.mark.parametrize("abilities", [{}, {"json_mode": True}, {"tool_call": False, "json_mode": True}], ids=str)
+def test_without_a_value_the_run_says_so_keeps_the_text_and_asks_no_more_than_twice(abilities: dict[str, bool]):
+    model = ScriptedModel([call("echo", text="717710"), "never"], repeat_last=True, abilities=abilities)
+    result = go(Agent(model, [echo], output_type=City, on_error="result", dialect="native").run("q"))
     assert (result.success, result.output, result.answer) == (False, None, "never")
     assert isinstance(result.error, StructuredCallError)
+    assert [request.component for request in model.requests] == ["loop", "loop", "output", "output"]
+
+
+FENCED = 'Here:\n```json\n{"name": "Paris",\n "people": 2}\n```'
+
+
+@pytest.mark.parametrize("settings", [{}, {"answer": "synthesize"}, {"answer": "complete"}], ids=str)
+@pytest.mark.parametrize(
+    ("replies", "text"),
+    [
+        (['{"name": "Paris", "people": 2}'], '{"name": "Paris", "people": 2}'),
+        ([FENCED], '{"name": "Paris",\n "people": 2}'),
+        (["The tool said: 717710", call("answer", name="Paris", people=2)], '{"name":"Paris","people":2}'),
+        ([call("echo", text="717710"), "[1]", call("answer", name="Paris", people=2)], '{"name":"Paris","people":2}'),
+    ],
+    ids=["fits", "fenced", "prose", "after a tool"],
+)
+def test_the_answer_is_the_text_of_the_output_and_is_shown_once(
+    replies: list[Any], text: str, settings: dict[str, Any]
+):
+    model = ScriptedModel(replies)
+    agent = Agent(model, [echo], output_type=City, **settings)
+
+    async def main() -> tuple[str, Any]:
+        shown: list[str] = []
+        run = agent.start("q")
+        run.subscribe(lambda record: shown.extend([record.event.text] if isinstance(record.event, AnswerDelta) else []))
+        result = await run
+        return "".join(shown), result
+
+    shown, result = go(main())
+    assert (shown, result.answer, result.output) == (text, text, City("Paris", 2))
+    assert len(model.requests) == len(replies)
+
+
+def test_at_the_limit_the_answer_is_the_text_of_the_output_too():
+    model = ScriptedModel([call("echo", text="717710"), call("answer", name="Paris", people=3)])
+    result = go(Agent(model, [echo], output_type=City, max_iterations=1, on_limit="fallback").run("q"))
+    assert (result.stop_reason, result.answer, result.output) == (
+        "limit",
+        '{"name":"Paris","people":3}',
+        City("Paris", 3),
+    )

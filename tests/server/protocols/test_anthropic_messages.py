@@ -71,7 +71,7 @@ def test_stop_sequences_and_a_schema(client: Any):
     with serving({"a": agent}) as server:
         wanted = {"format": {"type": "json_schema", "schema": schema}}
         answer = server.post("/v1/messages", {**ASK, "model": "a", "output_config": wanted})
-        assert answer["content"][0]["text"] == '{"total":5}'
+        assert answer["content"][0]["text"] == '{"total": 5}'
 
 
 def test_an_image():

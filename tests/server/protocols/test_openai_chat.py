@@ -244,7 +244,7 @@ def test_the_parse_helper_gives_the_type_asked_for():
         with api.chat.completions.stream(model="b", messages=ASK, response_format=Sum) as stream:
             assert stream.get_final_completion().choices[0].message.parsed == Sum(total=5)
         plain = api.chat.completions.create(model="c", messages=ASK, response_format={"type": "json_object"})
-        assert plain.choices[0].message.content == '{"total":5}'
+        assert plain.choices[0].message.content == '{"total": 5}'
         with pytest.raises(openai.BadRequestError, match="needs a schema"):
             api.chat.completions.create(model="c", messages=ASK, response_format={"type": "json_schema"})
 

@@ -12,6 +12,7 @@ from treadle._engine.answering.writer import (
     component_for,
     last_reply,
     last_words,
+    polished,
     so_far,
     write_answer,
 )
@@ -96,8 +97,11 @@ async def finish(
         answer, source = await write_answer(run, reason, brief)
     if run.blueprint.output_type is not None and reason in ("answer", "final_tool", "limit", "budget", "stuck"):
         try:
-            run.ending.output, plain = await typed_answer(run, brief if brief.strip() else answer)
+            draft = brief if brief.strip() else answer
+            run.ending.output, plain, text = await typed_answer(run, draft)
             run.answer.typed(plain)
+            if text != draft and state.answer.done is None:
+                answer = await polished(run, text)
         except (StructuredCallError, ModelError, BudgetExhaustedError) as failure:
             success, error = False, failure
             if reason in ("answer", "final_tool"):  # what was wanted is not there: the text is what was found before

@@ -17,6 +17,8 @@ from treadle._types.errors import SchemaError
 from treadle._types.messages import SystemMessage, UserMessage
 
 _FIELD = "answer"
+_CALLS = 2
+"""How often the model is asked for the data of an answer that does not fit."""
 
 
 class OutputShape(Struct, frozen=True):
@@ -78,8 +80,9 @@ def recorded_output(run: Execution) -> Any:
         return finished.output  # the type has changed since: what was recorded is better than nothing
 
 
-async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
-    """The typed value and its plain form: usually the answer itself, otherwise what one structured call makes of it."""
+async def typed_answer(run: Execution, answer: str) -> tuple[Any, dict[str, Any], str]:
+    """The typed value, its plain form and its text: usually the answer itself, otherwise what a structured call makes
+    of it, with one more try."""
     shape = shape_of(run.blueprint.output_type)
     try:
         from treadle._dialects.reading.extract import (
@@ -91,7 +94,7 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
             raw = cast(dict[str, Any], value)
             whole = _restored(run, raw)
             if not checker(shape.schema).validate(whole):
-                return shape.read(whole), raw
+                return shape.read(whole), raw, _text_of(raw, answer)
     except (ValueError, KeyError, TypeError):
         pass  # a draft: the structured call below says what is wanted
     messages = [
@@ -106,8 +109,21 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, Any]:
     async def ask(conversation: Any, **options: Any) -> Any:
         return _restored(run, await ask_model(run, "output", conversation, stream=run.log.watched, **options))
 
-    result = await structured_llm_call(run.current.model, messages, shape.schema, shape.read, name="answer", ask=ask)
-    return result.value, result.raw
+    result = await structured_llm_call(
+        run.current.model, messages, shape.schema, shape.read, name="answer", ask=ask, max_calls=_CALLS
+    )
+    return result.value, result.raw, _text_of(result.raw)
+
+
+def _text_of(raw: dict[str, Any], answer: str = "") -> str:
+    """The text of an output: as it stands in the answer, without what is around it, else written anew."""
+    written = answer[answer.find("{") : answer.rfind("}") + 1]
+    try:
+        if msgspec.json.decode(written) == raw:
+            return written
+    except msgspec.DecodeError:
+        pass
+    return msgspec.json.encode(raw).decode()
 
 
 def _restored(run: Execution, raw: Any) -> Any:

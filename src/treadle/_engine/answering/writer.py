@@ -110,6 +110,8 @@ def component_for(run: Execution, reason: StopReason, draft: str) -> str:
             return "own_words"
         if settings.answer == "direct" or not (draft.strip() or run.state.steps or reason == "answer"):
             return ""
+        if draft.strip() and run.blueprint.output_type is not None:
+            return ""  # the answer is the output's text
         return "synthesis" if settings.answer == "synthesize" else "complete"
     if draft.strip() or run.ending.raises is not None:
         return ""

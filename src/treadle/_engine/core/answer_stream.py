@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from treadle._engine.core.log import Log
 
 
+_AROUND = " \t\r\n`"
+"""What may follow the object of a typed answer without being part of it."""
+
+
 class PartialReader(Protocol):
     """Reads a typed answer while it is written."""
 
@@ -22,7 +26,7 @@ class PartialReader(Protocol):
 
 
 class AnswerStream:
-    """White space around an answer is not part of it: it is not shown before the first word, and held after each."""
+    """What is around an answer is not part of it: it is not shown before the first word, and held after each."""
 
     __slots__ = ("_held", "_log", "_partial", "_pieces")
 
@@ -45,8 +49,11 @@ class AnswerStream:
         """Show more of it."""
         if not self._log.watched:
             return
-        text = self._held + text if self._pieces else text.lstrip()
-        shown = text.rstrip()
+        text = self._held + text
+        typed = self._partial is not None
+        if not self._pieces:  # the text of a typed answer begins with its object: what is before that is not shown
+            text = text[text.find("{") :] if typed and "{" in text else "" if typed else text.lstrip()
+        shown = text.rstrip(_AROUND if typed else None)
         self._held = text[len(shown) :]
         if shown:
             self._pieces.append(shown)

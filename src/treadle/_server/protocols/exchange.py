@@ -210,8 +210,6 @@ class Exchange:
             raise error.saying(await self.restored(error.message)) from None
         assert state.finished is not None
         text = await self.restored(state.finished.answer)
-        if self._typed and state.finished.output is not None:
-            text = msgspec.json.encode(await self.restored(state.finished.output)).decode()
         cut = Cut(self._stop)
         text = cut.feed(text, last=True)
         short = state.finished.stop_reason in ("limit", "budget") or is_cut_off(records)
