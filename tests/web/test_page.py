@@ -156,6 +156,32 @@ def test_an_interrupt_while_it_works(stage: Stage, shoot: Shoot):
     shoot(stage.page, "interrupt-read")
 
 
+def test_what_is_said_before_the_run_exists_waits_for_it(stage: Stage):
+    start = SlowPath(stage.page, "**/api/runs")
+    start.hold()
+    stage.ask("Find a hotel near the station.")
+    stage.see(".question", has_text="hotel")
+    stage.ask("And it must take dogs.")
+    stage.page.wait_for_timeout(300)  # time enough to be refused
+    assert stage.page.locator(".notice").count() == 0
+    start.release()
+    stage.see(".tool.running")
+    stage.gates.search.open()
+    stage.see(".interrupt", has_text="And it must take dogs.")
+    stage.finish()
+
+
+def test_a_run_is_stopped_before_it_exists(stage: Stage):
+    start = SlowPath(stage.page, "**/api/runs")
+    start.hold()
+    stage.ask("Find a hotel near the station.")
+    stage.see(".question", has_text="hotel")
+    stage.page.get_by_label("Stop").click()
+    start.release()
+    stage.finish()
+    assert stage.page.locator(".notice").count() == 0
+
+
 def test_a_question_asked_before_the_page_has_loaded_everything_stays(stage: Stage):
     """The list of conversations, or the conversation itself, may be slow to come: what was asked meanwhile is kept."""
     slow, start = SlowPath(stage.page, "**/api/conversations**"), SlowPath(stage.page, "**/api/runs")

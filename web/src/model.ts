@@ -87,8 +87,8 @@ const LEFT_AFTER = 3000;
 const followed = new Map<string, () => void>();
 /** Every run that was shown, those of other branches too. */
 export const known = new Map<string, Turn>();
-/** Runs that the server has not been told of yet. */
-const starting = new Set<string>();
+/** Runs that the server does not know yet, until it has said that they began. */
+const starting = new Map<string, Promise<unknown>>();
 /** How many of the last turns are read at once; the others when they come into sight. */
 const FIRST = 12;
 let noticeTimer = 0;
@@ -342,21 +342,23 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   const { question, shown } = withAttachments(words, files);
   const run = newId();
   const follows = turns.at(-1)?.run ?? "";
-    if (files.length) sentFiles.set(run, files.map(({ mime, data }) => `data:${mime};base64,${data}`));
+  if (files.length) sentFiles.set(run, files.map(({ mime, data }) => `data:${mime};base64,${data}`));
   keepOptions(conversation || run, options);
-  starting.add(run);
+  // Its own model needs no name, which may be another one since the page was loaded.
+  const own = agents.find((one) => one.name === agent)?.model;
+  const start = api.start({ question, run_id: run, agent, model: model === own ? "" : model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+  starting.set(run, start);
   add({ run, agent, model, question: shown, created: Date.now() / 1000, follows, files: files.map(({ kind, mime, name }) => ({ kind, mime, name })) });
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
   try {
-    // Its own model needs no name, which may be another one since the page was loaded.
-    const own = agents.find((one) => one.name === agent)?.model;
-    await api.start({ question, run_id: run, agent, model: model === own ? "" : model, preset, settings, ...(conversation ? { conversation } : {}), ...(follows ? { follows } : {}) });
+    await start;
     starting.delete(run);
     watch(run);
     await refresh();
   } catch (error) {
+    starting.delete(run);
     if (!conversation) address("");
     store.set((now) => ({ lines: now.lines.filter((one) => one.run !== run), turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;
@@ -413,6 +415,7 @@ async function interrupt(words: string): Promise<void> {
   const run = current(store.get())?.run;
   if (!run) return;
   try {
+    await starting.get(run);
     const { id } = await api.send(run, words);
     const read = current(store.get())?.view.read.includes(id);
     if (!read) store.set((now) => ({ unread: [...now.unread, { id, run, text: words }] }));
@@ -433,7 +436,9 @@ export const recall = (message: Unread) =>
 export const stop = () =>
   attempt(async () => {
     const run = current(store.get())?.run;
-    if (run) await api.cancel(run);
+    if (!run) return;
+    await starting.get(run);
+    await api.cancel(run);
   });
 
 /** What is wrong with the decision, in the server's words; empty when it was taken. */
