@@ -20,6 +20,10 @@ class FolderMachine(Struct, frozen=True):
     isolated: bool = False
     """Programs run in bubblewrap: without it, nothing can be promised about them."""
 
+    @property
+    def shown(self) -> Path:
+        return self.root
+
     def command(
         self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
     ) -> list[str]:

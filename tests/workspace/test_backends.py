@@ -16,7 +16,7 @@ from tests.kit import call, go
 from treadle import Agent, ConfigError, ScriptedModel, ToolContext, Workspace, fork, open_journal, tool
 from treadle._types.errors import ToolError
 from treadle._types.events import ToolDone, TreeSaved, WorkspaceOpened
-from treadle._workspace import backends
+from treadle._workspace import backends, overlay
 from treadle._workspace.backends import Container, Copy, LocalMachine, Place, Sandbox, can_isolate, plain_environment
 from treadle._workspace.workspace import machine_of
 
@@ -37,33 +37,52 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "source", tmp_path / "store" / "runs" / "own", f"test-{tmp_path.name}")
 
 
+@pytest.fixture(params=["overlay", "copy"])
+def layered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a sandbox is an overlay, or the copy that it is where overlays are refused."""
+    if request.param == "copy":
+        monkeypatch.setattr(overlay, "_MOUNT", "echo refused >&2; exit 1")
+    return request.param == "overlay"
+
+
 @needs_isolation
-def test_a_sandbox_shows_its_folder_and_nothing_else_of_the_person(place: Place):
-    machine = Sandbox().open(place)
+def test_a_sandbox_shows_its_folder_and_nothing_else_of_the_person(place: Place, layered: bool):
+    (place.source / "below").write_text("the person's")
+    machine: Any = Sandbox().open(place)
+    assert (machine.overlay is not None) == layered
+    place.own.mkdir(exist_ok=True)
     assert not machine.reaches_out
-    assert run_in(machine, "pwd; echo x > a; cat a").split() == [str(place.own), "x"]
-    assert (place.own / "a").read_text() == "x\n"
+    assert run_in(machine, "pwd; echo x > a; cat a").split() == [str(machine.shown), "x"]
+    assert (machine.root / "a").read_text() == "x\n"
+    assert (run_in(machine, "cat below; echo mine > below") == "the person's") == layered
+    assert (place.source / "below").read_text() == "the person's"
+    assert sorted(path.name for path in place.source.iterdir()) == ["below"]
     (Path.home() / ".treadle-test").touch()
     try:
-        hidden = (str(Path.home() / ".treadle-test"), str(place.own.parents[1] / "trees.db"), str(place.source))
+        hidden = [str(Path.home() / ".treadle-test"), str(place.own.parents[1] / "trees.db")]
+        hidden += [str(place.own) if layered else str(place.source)]
         assert all("No such file" in run_in(machine, f"ls {path}") for path in hidden)
     finally:
         (Path.home() / ".treadle-test").unlink()
     assert "Read-only" in run_in(machine, "touch /usr/x")
+    assert "Read-only" in run_in(machine, "mount -o remount,bind,rw /usr; touch /usr/x")
+    assert "Read-only" in run_in(machine, 'mount -o remount,bind,rw "$PWD"; touch c', read_only=True)
     assert "No such file" in run_in(machine, "ls /home")
     assert run_in(machine, "tail -n +3 /proc/net/dev | cut -d: -f1") == "lo"
     assert "SECRET" not in run_in(machine, "env")
+    machine.close()
 
 
 @needs_isolation
 @pytest.mark.parametrize("backend", [Copy(), Sandbox()])
 def test_a_reading_command_cannot_write(place: Place, backend: Any):
     machine = backend.open(place)
-    (place.own / "a").write_text("1")
+    (machine.root / "a").write_text("1")
     out = run_in(machine, "cat a; echo 2 > a; touch b; rm a; touch /tmp/x && rm /tmp/x && echo scratch", read_only=True)
     assert out.startswith("1")
     assert "scratch" in out
-    assert [path.read_text() for path in place.own.iterdir()] == ["1"]
+    assert [path.read_text() for path in machine.root.iterdir()] == ["1"]
+    machine.close()
 
 
 def test_commands_get_an_environment_without_keys(place: Place, monkeypatch: pytest.MonkeyPatch):

@@ -30,9 +30,11 @@ class WorkspaceOpened(EventBase, frozen=True, tag="workspace_opened"):
     backend: str
     """host | copy | worktree | sandbox, or the name of another one."""
     folder: str
-    """Where it works."""
+    """Where it works; with `overlay` only what it has written is there."""
     source: str = ""
     """The person's folder that it was made from."""
+    overlay: bool = False
+    """What it has not written shows through from `source`. A `sandbox` without it works on a copy."""
 
 
 class TreeSaved(EventBase, frozen=True, tag="tree_saved"):

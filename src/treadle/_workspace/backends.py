@@ -1,7 +1,8 @@
 """The backends: which folder a run works in, and how programs are started in it.
 
 `host`: the person's folder as it is. `copy`: an own copy. `worktree`: an own checkout of the folder's git repository.
-`sandbox`: an own copy in which programs see nothing else of the person's, and have no network. `Container` starts
+`sandbox`: the person's folder read-only under a layer that takes what is written (a copy where this system refuses
+that), in which programs see nothing else of the person's, and have no network. `Container` starts
 programs in a container that has the own copy mounted; anything else with `open` can be a backend, too.
 
 Where bubblewrap can be used, every command has a process namespace of its own, which ends with this process: a kill
@@ -27,11 +28,13 @@ from treadle._safety.secrets import environment_secrets
 from treadle._types.errors import ConfigError, ToolError
 from treadle._workspace import processes
 from treadle._workspace.machine import Machine
+from treadle._workspace.overlay import Overlay, OverlayRefusedError, layers_of
 
 _HERE = 'cd -- "$0" || exit 125; exec "$@"'
 _KEPT_BY_SANDBOX = ("PATH", "LANG", "LC_ALL", "TERM", "TZ")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/gnu", "/run/current-system")
 """What programs that are isolated see of this computer, read-only."""
+_RIGHTS_OF_ROOT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETGID", "CAP_SETUID")
 _TIMEOUT = 600
 
 
@@ -51,6 +54,10 @@ class OpenMachine(Machine, Protocol):
 
     def held(self) -> AbstractAsyncContextManager[set[int]]:
         """Hold its processes still while the block lasts; gives the files that they write to without a trace."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds open; its processes have ended."""
         ...
 
 
@@ -75,9 +82,10 @@ class LocalMachine:
 
     asks_for_writes = False
     reaches_out = True
+    overlay: Overlay | None = None
 
     def __init__(self, root: Path, mark: str) -> None:
-        self.root = root
+        self.root = self.shown = root
         self._mark = mark
         self._used = False
 
@@ -90,7 +98,9 @@ class LocalMachine:
                 raise ToolError("the folder cannot be made read-only on this machine: bubblewrap cannot be used here")
             return [*self._environment(env), "/bin/sh", "-c", _HERE, str(self.root), *argv]
         shown = self._reading() if read_only else self._working()
-        return [*self._environment(env), "bwrap", *_ENDS_WITH_US, *shown, "--chdir", str(self.root), "--", *argv]
+        enter = self.overlay.enter if self.overlay is not None else []
+        isolated = ["bwrap", *_ENDS_WITH_US, *shown, "--chdir", str(self.shown), "--", *argv]
+        return [*self._environment(env), *enter, *isolated]
 
     def _environment(self, env: Mapping[str, str] | None) -> list[str]:
         variables = plain_environment(os.environ) if env is None else dict(env)
@@ -107,6 +117,8 @@ class LocalMachine:
     def _reading(self) -> list[str]:
         return isolation(self.root, writable=False, network=False)
 
+    def close(self) -> None: ...
+
     async def settle(self) -> None:
         await processes.kill(self._mark)
 
@@ -121,9 +133,11 @@ class HostMachine(LocalMachine):
 class SandboxMachine(LocalMachine):
     """Its programs see the system read-only, this folder, and nothing else of the person's."""
 
-    def __init__(self, root: Path, mark: str, *, network: bool) -> None:
-        super().__init__(root, mark)
-        self._network = network
+    def __init__(self, place: Place, overlay: Overlay | None, *, network: bool) -> None:
+        super().__init__(place.own if overlay is None else overlay.root, place.mark)
+        self._network, self.overlay = network, overlay
+        if overlay is not None:
+            self.shown = place.source  # an environment in the folder works only where it was made
 
     @property
     def reaches_out(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -134,22 +148,39 @@ class SandboxMachine(LocalMachine):
         return super()._environment({**shown, "HOME": "/tmp", **(env or {})})
 
     def _working(self) -> list[str]:
-        return isolation(self.root, writable=True, network=self._network)
+        return self._isolation(writable=True, network=self._network)
+
+    def _reading(self) -> list[str]:
+        return self._isolation(writable=False, network=False)
+
+    def _isolation(self, *, writable: bool, network: bool) -> list[str]:
+        if self.overlay is None:
+            return isolation(self.root, writable=writable, network=network)
+        return [
+            *self.overlay.as_person,
+            *isolation(self.overlay.merged, writable=writable, network=network, at=self.shown),
+        ]
+
+    def close(self) -> None:
+        if self.overlay is not None:
+            self.overlay.close()
 
 
 _ENDS_WITH_US = ("--die-with-parent", "--unshare-pid")
 
 
-def isolation(root: Path, *, writable: bool, network: bool) -> list[str]:
-    """The options of bubblewrap that show the system read-only, and `root`."""
-    options = ["--unshare-ipc", "--unshare-uts", *([] if network else ["--unshare-net"])]
+def isolation(root: Path, *, writable: bool, network: bool, at: Path | None = None) -> list[str]:
+    """The options of bubblewrap that show the system read-only, and `root`, perhaps at another place."""
+    options = ["--unshare-ipc", "--unshare-uts", *([] if network else ["--unshare-net"]), "--cap-drop", "ALL"]
+    if os.geteuid() == 0:  # it may do with files what root may, and not mount the system again for writing
+        options += [option for right in _RIGHTS_OF_ROOT for option in ("--cap-add", right)]
     # Of an interpreter of the person's own, only what it needs to start.
     for path in dict.fromkeys((*_SYSTEM, sys.base_prefix, sys.prefix)):
         options += ["--ro-bind-try", path, path]
     if network:
         options += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
     options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
-    return [*options, "--bind" if writable else "--ro-bind", str(root), str(root)]
+    return [*options, "--bind" if writable else "--ro-bind", str(root), str(at or root)]
 
 
 @cache
@@ -211,7 +242,11 @@ class Sandbox(Copy):
     def open(self, place: Place) -> OpenMachine:
         if not can_isolate():
             raise ConfigError("backend='sandbox' needs bubblewrap (Linux), which cannot be used on this machine")
-        return SandboxMachine(place.own, place.mark, network=self.network)
+        try:
+            overlay = Overlay(place.source, layers_of(place.own))
+        except OverlayRefusedError:  # then it works on a copy, and the record says so
+            overlay = None
+        return SandboxMachine(place, overlay, network=self.network)
 
 
 class Container(Copy):

@@ -17,6 +17,11 @@ class Machine(Protocol):
         ...
 
     @property
+    def shown(self) -> Path:
+        """Return the folder as the programs in it see it."""
+        ...
+
+    @property
     def asks_for_writes(self) -> bool:
         """Return whether the folder is the person's own, so that every change in it needs their yes."""
         ...

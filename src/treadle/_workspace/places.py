@@ -20,6 +20,7 @@ from treadle._journal.base import Journal
 from treadle._types.errors import RunNotFoundError
 from treadle._types.paths import state_folder
 from treadle._workspace.objects import Objects
+from treadle._workspace.overlay import layers_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
@@ -78,6 +79,7 @@ async def collect(journal: Journal) -> int:
     deleted = await asyncio.to_thread(objects.forget, gone, delete=not driven)
     for run in gone:
         remove(folder_of(objects, run))
+        remove(layers_of(folder_of(objects, run)))
     objects.close()
     return deleted
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from treadle._types.errors import TreeError
 from treadle._workspace.objects import Entry, Objects, encoded
+from treadle._workspace.overlay import Overlay
 
 RACY = 20_000_000
 """Nanoseconds: a file that was changed so shortly before it was read may be changed again without any difference in its
@@ -58,7 +59,7 @@ _WHY = {"pyvenv.cfg": "environment", "CACHEDIR.TAG": "cache", "node_modules": "i
 class Folder:
     """One folder as it was when it was last looked at."""
 
-    __slots__ = ("entries", "folders", "id", "signatures", "unsure")
+    __slots__ = ("entries", "folders", "id", "own", "signatures", "unsure")
 
     def __init__(self) -> None:
         self.id = b""
@@ -67,6 +68,8 @@ class Folder:
         self.unsure: set[str] = set()
         """Files that could have changed since without a trace."""
         self.folders: dict[str, Folder] = {}
+        self.own: set[str] | None = None
+        """Of layers: the names that were in the upper one, where that is known."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -91,28 +94,45 @@ def may_change_unseen(seen: Signature, now: int) -> bool:
 class Tracked:
     """A folder whose trees are stored again and again: it knows what it looked like before. Not for two threads."""
 
-    def __init__(self, root: Path, objects: Objects, rules: Rules | None = None) -> None:
+    def __init__(self, root: Path, objects: Objects, rules: Rules | None = None, layers: Overlay | None = None) -> None:
         self.root = root
+        self._layers = layers
         self.objects = objects
         self.rules = rules or Rules()
         self.cached = Folder()
-        self._last: tuple[bytes, tuple[str, ...]] | None = None
         self._new: dict[bytes, bytes] = {}
         self._size = self._files = self._read = 0
         self._mapped: Collection[int] = ()
         self._skipped: list[str] = []
         self._written = 0
 
-    def save(self, mapped: Collection[int] = (), *, written: bool = False) -> Snapshot:
+    def assume(self, tree: bytes) -> None:
+        """Take the folder for what a stored tree says."""
+        self.cached = self._known(tree)
+
+    def _known(self, tree: bytes) -> Folder:
+        known = Folder()
+        known.id = tree
+        for entry in self.objects.entries(tree):
+            name = os.fsdecode(entry.name)
+            known.entries[name] = entry
+            if entry.kind == "d":
+                known.folders[name] = self._known(entry.ref)
+        return known
+
+    def save(self, mapped: Collection[int] = (), *, written: bool = False, own: bool = False) -> Snapshot:
         """Store the tree of the folder as it is now. `mapped`: the files, by inode, that a living process has mapped
         for writing: what it writes there leaves no trace in their times. `written`: what is known of the folder was
-        written to it a moment ago, and nobody else could write."""
+        written to it a moment ago, and nobody else could write. `own`: of layers only what lies in the upper one is
+        looked at; what has changed below it since is not the run's."""
         self._new, self._size, self._files, self._read = {}, 0, 0, 0
-        self._mapped, self._skipped, self._written = mapped, [], time.time_ns() if written else 0
+        layered = own and self._layers is not None and bool(self.cached.id)
+        self._skipped = self._skipped if layered else []  # what lies below is skipped as before
+        self._mapped, self._written = mapped, time.time_ns() if written else 0
         try:
             fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                self.cached = self._scan(fd, self.cached, "", 0) or Folder()
+                self.cached = self._scan(fd, self.cached, "", 0, layered) or Folder()
             finally:
                 os.close(fd)
             self.objects.put(self._new)
@@ -124,9 +144,9 @@ class Tracked:
             raise
         finally:
             self._new = {}
-        return Snapshot(self.cached.id, tuple(self._skipped), self._files, self._read)
+        return Snapshot(self.cached.id, tuple(dict.fromkeys(self._skipped)), self._files, self._read)
 
-    def _scan(self, fd: int, cached: Folder | None, where: str, depth: int) -> Folder | None:
+    def _scan(self, fd: int, cached: Folder | None, where: str, depth: int, layered: bool) -> Folder | None:
         """Look at one folder; None when the rules say that it is skipped."""
         with os.scandir(fd) as items:
             listing = list(items)
@@ -140,6 +160,11 @@ class Tracked:
         now = Folder()
         before, signatures, unsure = (cached.entries, cached.signatures, cached.unsure) if cached else ({}, {}, ())
         same = cached is not None and bool(cached.id)
+        now.own = own = self._layers.written(where) if self._layers is not None else None
+        layered = layered and own is not None
+        if cached is not None and own is not None and layered:
+            _carry(cached, now, {item.name for item in listing})
+            listing = [item for item in listing if item.name in own]
         for item in listing:
             name = item.name
             stats = item.stat(follow_symlinks=False)
@@ -152,7 +177,7 @@ class Tracked:
                     old is not None
                     and signatures.get(name) == seen
                     and name not in unsure
-                    and stats.st_ino not in self._mapped
+                    and not self._is_mapped(stats.st_ino, where + name)
                 ):
                     entry = old
                     now.signatures[name] = seen
@@ -161,7 +186,7 @@ class Tracked:
                 else:
                     entry = self._file(fd, name, seen, now, where)
             elif stat.S_ISDIR(mode):
-                entry = self._folder(fd, name, mode, cached, now, where, depth)
+                entry = self._folder(fd, name, mode, cached, now, where, depth, layered)
             elif stat.S_ISLNK(mode):
                 entry = Entry(os.fsencode(name), "l", 0, os.fsencode(os.readlink(name, dir_fd=fd)))
             else:
@@ -179,8 +204,13 @@ class Tracked:
             self._keep(now.id, data)
         return now
 
+    def _is_mapped(self, inode: int, path: str) -> bool:
+        if not self._mapped:
+            return False
+        return inode in self._mapped or (self._layers is not None and self._layers.is_mapped(path, self._mapped))
+
     def _folder(
-        self, fd: int, name: str, mode: int, cached: Folder | None, now: Folder, where: str, depth: int
+        self, fd: int, name: str, mode: int, cached: Folder | None, now: Folder, where: str, depth: int, layered: bool
     ) -> Entry | None:
         path = f"{where}{name}/"
         before = cached.folders.get(name) if cached is not None else None
@@ -196,7 +226,7 @@ class Tracked:
         except (FileNotFoundError, NotADirectoryError):  # it is gone by now
             return None
         try:
-            folder = self._scan(inner, before, path, depth + 1)
+            folder = self._scan(inner, before, path, depth + 1, layered)
         finally:
             os.close(inner)
         if folder is None:
@@ -225,7 +255,7 @@ class Tracked:
             raise TreeError(f"the folder {self.root} has more than {self.rules.max_bytes / 1e6:.0f} MB that are new")
         digest = sha256(content).digest()
         now.signatures[name] = seen
-        if may_change_unseen(seen, at) or seen[0] in self._mapped:
+        if may_change_unseen(seen, at) or self._is_mapped(seen[0], where + name):
             now.unsure.add(name)
         self._keep(digest, content)
         return Entry(os.fsencode(name), "f", stat.S_IMODE(seen[4]), digest)
@@ -239,6 +269,21 @@ class Tracked:
 
     def _skip(self, path: str, why: str) -> None:
         self._skipped.append(f"{path} ({why})")
+
+
+def _carry(before: Folder, now: Folder, there: Collection[str]) -> None:
+    """Go on with what is known of a folder but for its upper layer, also where it was changed or removed below."""
+    own, was_own = now.own or (), before.own
+    for name, entry in before.entries.items():
+        if name in own or (name not in there and (was_own is None or name in was_own)):
+            continue  # written, or removed by whoever had written it
+        now.entries[name] = entry
+        if name in before.folders:
+            now.folders[name] = before.folders[name]
+        elif name in before.signatures:
+            now.signatures[name] = before.signatures[name]
+        if name in before.unsure:
+            now.unsure.add(name)
 
 
 def _read(fd: int, name: str, seen: Signature, most: int) -> tuple[bytes, Signature]:

@@ -22,13 +22,14 @@ from treadle._types.errors import ConfigError, ToolError, TreeError
 from treadle._types.events import Forked, MessageAdded, TreeSaved, WorkspaceOpened
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.workspace_events import Moment, TreeChanges
-from treadle._workspace.backends import NAMED, Backend, Copy, OpenMachine, Place, Sandbox
+from treadle._workspace.backends import NAMED, Backend, Copy, Place, Sandbox
 from treadle._workspace.differences import summary
 from treadle._workspace.machine import Machine
 from treadle._workspace.objects import EMPTY, Objects
+from treadle._workspace.overlay import Overlay
 from treadle._workspace.places import folder_of, objects_of
 from treadle._workspace.restore import restore
-from treadle._workspace.snapshot import Rules, Tracked
+from treadle._workspace.snapshot import Rules, Snapshot, Tracked
 
 BackendName = Literal["host", "copy", "worktree", "sandbox"]
 MAX_SKIPPED = 20
@@ -39,8 +40,11 @@ T = TypeVar("T")
 class Opened:
     """The workspace of one run while it is driven."""
 
-    def __init__(self, run: RunContext, place: Place, machine: OpenMachine, tracked: Tracked) -> None:
-        self.place, self.machine, self.tracked = place, machine, tracked
+    def __init__(self, backend: Backend, place: Place, objects: Objects, rules: Rules) -> None:
+        self.backend, self.place, self.machine = backend, place, backend.open(place)
+        self.overlay: Overlay | None = getattr(self.machine, "overlay", None)
+        self.tracked = Tracked(self.machine.root, objects, rules, self.overlay)
+        """The folder as it was stored last."""
         self.tree = b""
         """The last tree that was recorded."""
         self.skipped: tuple[str, ...] = ()
@@ -49,12 +53,26 @@ class Opened:
         self.lock = asyncio.Lock()
         """One tree at a time; a run inside this one shares it."""
 
+    @property
+    def there(self) -> bool:
+        """Whether the folder of the run is there, and whole."""
+        whole = not _unfinished(self.place.own).exists()
+        return whole and (not self.overlay.fresh if self.overlay is not None else self.machine.root.is_dir())
+
+    def store(self, moment: Moment, mapped: set[int]) -> Snapshot:
+        """Store the tree. What was changed below the layer of the run is not its own: it gets back what was there."""
+        if self.overlay is None or moment == "start":
+            return self.tracked.save(mapped)
+        own = self.tracked.save(mapped, own=True)
+        return own if moment == "after" else restore(self.tracked, own.tree)
+
 
 class Workspace(Plugin):
     """The folder that the runs of an agent work in: `Agent(..., workspace=Workspace("project"))`.
 
-    `backend`: `copy` (each run has a copy of the folder), `worktree` (a checkout of its git repository), `sandbox` (a
-    copy, and programs see nothing else and have no network unless `network`), `host` (the folder itself: tools ask
+    `backend`: `copy` (each run has a copy of the folder), `worktree` (a checkout of its git repository), `sandbox` (the
+    folder shows through read-only under what the run writes, or is copied where this system cannot do that; programs
+    see nothing else and have no network unless `network`), `host` (the folder itself: tools ask
     before they write), or an object that makes machines. What a run did to its copy is brought into the folder with
     `treadle runs apply`.
 
@@ -101,15 +119,15 @@ class Workspace(Plugin):
     async def on_start(self, run: RunContext) -> None:
         if (around := self._around(run)) is not None:
             self._open[run] = around
-            await run.emit(self._event(around, around.machine.root), TreeSaved(around.tree.hex(), "start"))
+            await run.emit(self._event(around), TreeSaved(around.tree.hex(), "start"))
             return
         objects = self.objects(run)
         base = await asyncio.to_thread(self._base, run, objects)
-        opened = self._make(run, objects, self.backend)
+        opened = await self._make(run, objects, self.backend)
         if self.backend.own:
             await asyncio.to_thread(self._fill, opened, base)
         self._open[run] = opened
-        await run.emit(self._event(opened, opened.machine.root))
+        await run.emit(self._event(opened))
         await self._save(run, opened, "start")
 
     async def on_resume(self, run: RunContext) -> None:
@@ -121,18 +139,19 @@ class Workspace(Plugin):
         # A copy of a run that works in the person's folder itself must not bring back files there.
         backend = Copy() if forked or (before is not None and before.source) else self.backend
         backend = self.backend if self.backend.own else backend
-        opened = self._make(run, self.objects(run), backend)
+        opened = await self._make(run, self.objects(run), backend)
         opened.tree = tree = bytes.fromhex(recorded.tree)
         if forked:
-            await run.emit(self._event(opened, opened.machine.root))
-        there = opened.machine.root.is_dir() and not _unfinished(opened.place.own).exists()
+            await run.emit(self._event(opened))
         await opened.machine.settle()
         self._open[run] = opened
-        if backend.own and (forked or not there):
+        if backend.own and (forked or not opened.there):
             if not tree:
                 raise TreeError(f"the files of this record were not stored: {recorded.problem}")
             await self._restore(run, opened, tree)
             return
+        if opened.overlay is not None and tree:
+            await asyncio.to_thread(opened.tracked.assume, tree)
         call_id = _interrupted(run, recorded)
         if await self._save(run, opened, "interrupted" if call_id else "between", call_id) and call_id:
             await self._after_interruption(run, opened, tree, call_id)
@@ -169,6 +188,7 @@ class Workspace(Plugin):
         stopped = result.stop_reason in ("cancelled", "budget", "error")
         await self._save(run, opened, "interrupted" if stopped else "between")
         self._open.pop(run, None)
+        opened.machine.close()
         opened.tracked.objects.close()
 
     # ---- inside
@@ -178,12 +198,10 @@ class Workspace(Plugin):
         outermost = run.outermost
         return None if outermost is run else self._open.get(outermost)
 
-    def _make(self, run: RunContext, objects: Objects, backend: Backend) -> Opened:
+    async def _make(self, run: RunContext, objects: Objects, backend: Backend) -> Opened:
         own = folder_of(objects, run.id)
-        place = Place(self.folder, own, own.name)
         own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        machine = backend.open(place)
-        return Opened(run, place, machine, Tracked(machine.root, objects, self.rules))
+        return await asyncio.to_thread(Opened, backend, Place(self.folder, own, own.name), objects, self.rules)
 
     def _base(self, run: RunContext, objects: Objects) -> bytes | None:
         """The tree that a run which begins goes on from: of the run it was copied from, or that it follows."""
@@ -197,7 +215,7 @@ class Workspace(Plugin):
 
     def _fill(self, opened: Opened, base: bytes | None) -> None:
         place, objects = opened.place, opened.tracked.objects
-        if base is None:
+        if base is None and opened.overlay is None:
             if not place.own.exists():
                 self.backend.prepare(place)
             if not place.own.exists():
@@ -205,16 +223,17 @@ class Workspace(Plugin):
         if base is not None:
             _whole(opened, lambda: restore(opened.tracked, base))
 
-    def _event(self, opened: Opened, root: Path) -> WorkspaceOpened:
-        own = root == opened.place.own
-        name = self.backend.name if own == self.backend.own else Copy.name
-        return WorkspaceOpened(name, str(root), str(self.folder) if own else "")
+    def _event(self, opened: Opened) -> WorkspaceOpened:
+        source = str(self.folder) if opened.backend.own else ""
+        if opened.overlay is not None:
+            return WorkspaceOpened(opened.backend.name, str(opened.overlay.upper), source, overlay=True)
+        return WorkspaceOpened(opened.backend.name, str(opened.machine.root), source)
 
     async def _save(self, run: RunContext, opened: Opened, moment: Moment, call_id: str = "") -> bool:
         """Store the tree and record it, if it is another one; returns whether it is."""
         try:
             async with opened.lock, opened.machine.held() as mapped:
-                snapshot = await asyncio.to_thread(opened.tracked.save, mapped)
+                snapshot = await asyncio.to_thread(opened.store, moment, mapped)
         except (TreeError, OSError) as error:
             if moment == "start":
                 raise TreeError(str(error)) from error

@@ -68,8 +68,9 @@ class WorkFolder:
 
     def __init__(self, root: str | os.PathLike[str], *, handles: bool = HAS_FOLDER_HANDLES) -> None:
         Path(root).mkdir(parents=True, exist_ok=True)
-        self.root = os.path.realpath(root)
         self._handles = handles
+        # A path through /proc leads somewhere else once it is resolved; with handles it need not be.
+        self.root = os.path.abspath(root) if handles else os.path.realpath(root)
 
     def entries(self, parts: Parts) -> list[Entry]:
         """The entries of a folder, sorted by name."""

@@ -27,7 +27,7 @@ class Bench:
         """Return a path as its parts below the folder; one that is written from the root of the system must lead
         there."""
         absolute = Path(path.strip())
-        for root in (self.machine.root, Path(self.folder.root)):
+        for root in (self.machine.shown, self.machine.shown.resolve(), self.machine.root):
             if absolute.is_relative_to(root):
                 return split_path(absolute.relative_to(root).as_posix())
         return split_path(path.strip())
