@@ -111,18 +111,18 @@ class Tracked:
         self.cached = self._known(tree)
 
     def _known(self, tree: bytes) -> Folder:
-        known = Folder()
-        known.id = tree
+        folder = Folder()
+        folder.id = tree
         for entry in self.objects.entries(tree):
             name = os.fsdecode(entry.name)
-            known.entries[name] = entry
+            folder.entries[name] = entry
             if entry.kind == "d":
-                known.folders[name] = self._known(entry.ref)
-        return known
+                folder.folders[name] = self._known(entry.ref)
+        return folder
 
     def save(self, mapped: Collection[int] = (), *, written: bool = False, own: bool = False) -> Snapshot:
         """Store the tree of the folder as it is now. `mapped`: the files, by inode, that a living process has mapped
-        for writing: what it writes there leaves no trace in their times. `written`: what is known of the folder was
+        for writing: what it writes there leaves no trace in their times. `written`: what is folder of the folder was
         written to it a moment ago, and nobody else could write. `own`: of layers only what lies in the upper one is
         looked at; what has changed below it since is not the run's."""
         self._new, self._size, self._files, self._read = {}, 0, 0, 0

@@ -55,7 +55,7 @@ class Opened:
 
     @property
     def there(self) -> bool:
-        """Whether the folder of the run is there, and whole."""
+        """Return whether the folder of the run is there, and whole."""
         whole = not _unfinished(self.place.own).exists()
         return whole and (not self.overlay.fresh if self.overlay is not None else self.machine.root.is_dir())
 
