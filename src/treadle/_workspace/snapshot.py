@@ -122,7 +122,7 @@ class Tracked:
 
     def save(self, mapped: Collection[int] = (), *, written: bool = False, own: bool = False) -> Snapshot:
         """Store the tree of the folder as it is now. `mapped`: the files, by inode, that a living process has mapped
-        for writing: what it writes there leaves no trace in their times. `written`: what is folder of the folder was
+        for writing: what it writes there leaves no trace in their times. `written`: what is known of the folder was
         written to it a moment ago, and nobody else could write. `own`: of layers only what lies in the upper one is
         looked at; what has changed below it since is not the run's."""
         self._new, self._size, self._files, self._read = {}, 0, 0, 0
