@@ -22,7 +22,7 @@ from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal
 from treadle._models.base import Model
 from treadle._types.events import Approved, OutputPartial, Record, ReplyConstrained, ToolAnswered
-from treadle._types.messages import Part, SystemMessage
+from treadle._types.messages import Part, SystemMessage, UserMessage
 from treadle._types.request import Request
 from treadle._types.state import RunState
 
@@ -56,6 +56,15 @@ def beginning_of(run: Run[Any]) -> Request | None:
     system = execution.current.dialect.system(blueprint.system, tools, execution.prompts)
     encoding = execution.current.dialect.encode(tools, execution.current.model.profile)
     return Request([SystemMessage(system)], format=encoding.format, tuned=encoding.tuned) if system else None
+
+
+def tokens_at_start(run: Run[Any]) -> int:
+    """Estimate the tokens of the first request of a run that has not begun."""
+    execution, beginning = run._execution, beginning_of(run)  # pyright: ignore[reportPrivateUsage] - of this module
+    origin, current = execution.origin, execution.current
+    encoding = current.dialect.encode(execution.tools.at_start, current.model.profile)
+    said = [*(beginning.messages if beginning is not None else ()), *origin.history, UserMessage(origin.question)]
+    return current.estimator.tokens(Request(said, encoding.tools))
 
 
 class Run(Generic[OutputT_co]):

@@ -99,3 +99,19 @@ def test_the_key_may_come_as_these_clients_send_it(client: Any):
     assert plain.ask("POST", "/v1/messages", ASK).status == 401
     assert plain.ask("POST", "/v1/messages", ASK, x_api_key="wrong").status == 401
     assert plain.ask("POST", "/v1/messages", ASK, x_api_key=BOB).status == 200
+
+
+def test_tokens_are_counted_before_they_are_sent(client: Any):
+    def count(**changes: Any) -> int:
+        asked = {key: value for key, value in ASK.items() if key != "max_tokens"}
+        return client.post("/v1/messages/count_tokens", {**asked, **changes})["input_tokens"]
+
+    assert 0 < count() < count(tools=TOOLS) < count(tools=TOOLS, system="Be brief. " * 100)
+    assert count(messages=[{"role": "user", "content": "word " * 1000}]) - count() > 1000
+    wanted = ask(client, tools=TOOLS)["content"][-1]
+    result = {"type": "tool_result", "tool_use_id": wanted["id"], "content": "a cat " * 500}
+    past = [*ASK["messages"], {"role": "assistant", "content": [wanted]}, {"role": "user", "content": [result]}]
+    runs = len(client.get("/api/runs")["runs"])
+    assert count(messages=past) - count() > 500
+    assert len(client.get("/api/runs")["runs"]) == runs, "nothing is run for it"
+    assert client.ask("POST", "/v1/messages/count_tokens", {**ASK, "model": "nobody"}).status == 404

@@ -12,7 +12,7 @@ from server.serving import ANN, BOB, TOKENS, Client, Gate, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import AssistantMessage, ImagePart, UserMessage
-from waiting import GUARD_SECONDS
+from waiting import GUARD_SECONDS, eventually
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
 
@@ -189,3 +189,35 @@ def test_a_response_is_read_cancelled_and_deleted_by_its_id():
             other.responses.retrieve(second.id)
         with pytest.raises(openai.BadRequestError, match="given whole"):
             api.responses.retrieve(second.id, stream=True)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_in_the_background_is_asked_for_by_its_id(stream: bool):
+    gate = Gate()
+
+    @tool
+    async def wait() -> str:
+        """Waits."""
+        await gate.wait()
+        return "waited"
+
+    agent = Agent(ScriptedModel([call("wait"), "Done.", call("wait"), "Done again."]), [wait])
+    with serving(agent, tokens=TOKENS) as server, sdk(server, ANN) as api:
+        ask = {"model": next(iter(server.as_user(ANN).get("/v1/models")["data"]))["id"], "input": "Do it."}
+        if stream:
+            with api.responses.create(**ask, background=True, stream=True) as events:
+                first = next(iter(events)).response  # and the client goes
+        else:
+            first = api.responses.create(**ask, background=True)
+        assert (first.status, first.background) == ("in_progress", True)
+        gate.wait_reached()
+        assert api.responses.retrieve(first.id).status == "in_progress"
+        if not stream:
+            again = api.responses.create(**ask, background=True)
+            assert again.id != first.id, "the first had its response: this is no repetition"
+            api.responses.cancel(again.id)
+        gate.open()
+        eventually(lambda: api.responses.retrieve(first.id).status == "completed", "it is done")
+        assert api.responses.retrieve(first.id).output_text.startswith("Done")
+        with sdk(server, BOB) as other, pytest.raises(openai.NotFoundError):
+            other.responses.retrieve(first.id)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._server.api.operations import Call, Routes
+from treadle._engine.run import tokens_at_start
+from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, error_body
 from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, named_data
 from treadle._server.protocols.openai_chat import ToolName
@@ -71,6 +72,14 @@ class MessagesRequest(Struct, frozen=True, kw_only=True):
     output_format: AnswerFormat | None = None
 
 
+class CountRequest(MessagesRequest, frozen=True, kw_only=True):
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+
+
+class TokenCount(Struct, frozen=True):
+    input_tokens: int
+
+
 class AnthropicUsage(Struct, frozen=True):
     input_tokens: int
     output_tokens: int
@@ -100,6 +109,15 @@ async def create_message(call: Call) -> Response:
     content: list[dict[str, Any]] = [{"type": "text", "text": outcome.text}] if outcome.text else []
     content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in outcome.calls]
     return exchange.answer(_body(exchange, request.model, content, outcome))
+
+
+@routes("POST", "/v1/messages/count_tokens", TokenCount, body=CountRequest, errors=(404,))
+async def count_tokens(call: Call) -> Response:
+    """Estimate the tokens of an agent's first request for these messages, with its own instructions and tools."""
+    asked = _agent_request(call.body)
+    question: Any = "\n".join(map(str, asked.results.values())) if asked.results else asked.content
+    run = call.hub.agent(asked.agent).prepare(question or "-", history=asked.history, client_tools=asked.tools)
+    return answer(TokenCount(tokens_at_start(run)))
 
 
 def _agent_request(request: MessagesRequest) -> AgentRequest:

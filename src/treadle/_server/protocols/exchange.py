@@ -356,12 +356,12 @@ class Exchange:
 
     async def sent(self) -> None:
         """Note that the whole response has been sent: the same request again wants a run of its own from now on, unless
-        this response said that the run was interrupted."""
+        this response said that the run was interrupted. Of a run that needs no client, the response may come first."""
         place = self._place
         try:
             if place is not None and not place.named and not self._broken:
                 state = await self.state()
-                if state.finished is not None or state.paused is not None:
+                if not self.cancels or state.finished is not None or state.paused is not None:
                     await self.call.context.repeats.forget(place)
         except JournalError as error:
             logger.error("run %s: its request cannot be forgotten: %s", self.run_id, error, extra={"run": self.run_id})

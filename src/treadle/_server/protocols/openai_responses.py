@@ -82,7 +82,8 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
     tool_choice: Mode | NamedFunction | AllowedFunctions | None = None
     parallel_tool_calls: bool | None = None
     text: TextOptions | None = None
-    background: Literal[False] | None = None
+    background: bool | None = None
+    """The run goes on without its client, which asks for the response by its id."""
 
 
 class ResponseUsage(Struct, frozen=True):
@@ -102,6 +103,7 @@ class ResponseBody(Struct, frozen=True):
     usage: ResponseUsage | None = None
     error: dict[str, str] | None = None
     incomplete_details: dict[str, str] | None = None
+    background: bool = False
     instructions: str | None = None
     metadata: dict[str, str] = {}
     parallel_tool_calls: bool = True
@@ -121,6 +123,10 @@ async def create_response(call: Call) -> Response:
     request: ResponsesRequest = call.body
     exchange = await begin(call, await _agent_request(call, request))
     projection = ResponseProjection(exchange, request)
+    if request.background:
+        exchange.cancels = False
+        if not request.stream:
+            return exchange.answer(projection.body())
     if request.stream:
         return exchange.stream(projection.chunks(), projection.failed)
     return exchange.answer(await projection.whole())
@@ -241,6 +247,7 @@ class ResponseProjection:
             list(self._items),
             usage=_usage(outcome.usage) if outcome is not None else None,
             incomplete_details={"reason": "max_output_tokens"} if short else None,
+            background=bool(request.background),
             instructions=request.instructions,
             metadata=outcome.metadata if outcome is not None else {},
             previous_response_id=request.previous_response_id,
