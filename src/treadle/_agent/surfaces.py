@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from treadle._agent.agent_tool import Delegate, agent_tool
+from treadle._agent.guest import made_for
 from treadle._agent.handoff import handoff_tool
 from treadle._engine.context import DepsT
 from treadle._engine.core.decisions import Answer
 from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.core.log import Sink
 from treadle._engine.result import OutputT_co, RunResult, raised
 from treadle._engine.run import Run
 from treadle._engine.settings import GROUPS, Settings
@@ -77,6 +79,24 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     def as_handoff(self, name: str = "", description: str = "") -> Tool:
         """A tool with which another agent passes the whole conversation to this one, whose answer ends the run."""
         return handoff_tool(cast("Delegate", self), name=name, description=description)
+
+    def as_langchain(
+        self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
+    ) -> Any:
+        """This agent as a tool of LangChain and LangGraph. `watch` is shown each record of its runs."""
+        return made_for("langchain", self, name, description, watch, cast("dict[str, Any]", options))
+
+    def as_pydantic_ai(
+        self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
+    ) -> Any:
+        """This agent as a tool of pydantic-ai."""
+        return made_for("pydantic_ai", self, name, description, watch, cast("dict[str, Any]", options))
+
+    def as_openai_agents(
+        self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
+    ) -> Any:
+        """This agent as a tool of openai-agents."""
+        return made_for("openai_agents", self, name, description, watch, cast("dict[str, Any]", options))
 
     async def run(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run.
