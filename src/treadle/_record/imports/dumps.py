@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle._models.transport.wire import as_dict, as_list, as_text
-from treadle._record.imports.conversation import Imported, exchanges_of
+from treadle._record.imports.conversation import Conversation, Found, Imported, Turn
 from treadle._record.reading.asked import content_of
 from treadle._record.reading.requests import (
     ANTHROPIC,
@@ -22,21 +22,25 @@ _BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"}
 _ITEMS = frozenset({"function_call", "function_call_output", "reasoning"})
 
 
-def is_dump(value: Any) -> bool:
-    """Tell whether a value is a list of messages, or has one."""
-    return bool(_messages_in(value))
+def dumps(documents: list[Any]) -> Found | None:
+    """The conversations of a dump: a document each, or one with a message in each line."""
+    conversations = [document for document in documents if _messages_in(document)]
+    if not conversations and _messages_in(documents):
+        conversations = [documents]
+    groups: list[list[Imported]] = []
+    for document in conversations:
+        conversation, messages = read_conversation(_messages_in(document), as_dict(document))
+        groups.append(conversation.exchanges(Turn(message) for message in messages))
+    return Found(groups) if groups else None
 
 
-def dumped(value: Any) -> list[Imported]:
-    """The exchanges of one conversation."""
-    raw, fields = _messages_in(value), as_dict(value)
+def read_conversation(raw: list[Any], fields: dict[str, Any]) -> tuple[Conversation, list[Message]]:
+    """Messages in the form of one of the protocols, and what `fields` says of their requests."""
     protocol = _protocol(raw, fields)
-    tools = _tools(protocol, fields)
     readers = {CHAT: chat_messages, ANTHROPIC: anthropic_messages, RESPONSES: response_messages}
-    messages: list[Message] = readers[protocol](raw)
     system = text_of(content_of(fields.get("system") or fields.get("instructions") or ""))
-    model = as_text(fields.get("model")) or "unknown"
-    return exchanges_of(messages, protocol, model, system, tools)
+    conversation = Conversation(protocol, as_text(fields.get("model")), system, _tools(protocol, fields))
+    return conversation, readers[protocol](raw)
 
 
 def _messages_in(value: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -12,9 +12,11 @@ from msgspec import Struct
 from treadle._engine.core.redaction import event_redactor
 from treadle._journal.base import Journal
 from treadle._journal.export import IMPORTED, import_run, is_exported
-from treadle._record.imports.conversation import Imported
-from treadle._record.imports.dumps import dumped, is_dump
-from treadle._record.imports.otel import is_trace, traced
+from treadle._record.imports.atif import trajectories
+from treadle._record.imports.conversation import Found
+from treadle._record.imports.dumps import dumps
+from treadle._record.imports.observations import observations
+from treadle._record.imports.otel import traces
 from treadle._record.runs import RunWriter
 from treadle._safety.data import DataError, decode_json
 from treadle._types.errors import ConfigError
@@ -29,39 +31,34 @@ class ImportedRuns(Struct, frozen=True):
     """Calls of models in a trace that say nothing of what was said."""
 
 
+FORMATS: tuple[tuple[str, Callable[[list[Any]], Found | None]], ...] = (
+    ("an OpenTelemetry trace with GenAI attributes", traces),
+    ("observations of Langfuse or runs of LangSmith", observations),
+    ("an ATIF trajectory", trajectories),
+    ("messages as OpenAI and Anthropic write them", dumps),
+)
+"""What is recognized, in this order. Each reader returns None for what it does not know."""
+
+
 async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
-    """The runs of an exported run, a dump of messages, or a trace."""
+    """The runs of an exported run, or of a file of any of `FORMATS`."""
     if is_exported(data):
         return ImportedRuns((await import_run(journal, data),))
     documents = _documents(data, name)
-    writer = RunWriter(journal, _agent(name), tag=IMPORTED, resume=False)
-    if any(is_trace(document) for document in documents):
-        exchanges, missing = traced(documents)
-        if not exchanges:
-            raise ConfigError(
-                f"{name} is a trace without contents: have its program capture messages "
-                "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
-            )
-        await _write(writer, exchanges)
-        return ImportedRuns(tuple(await writer.finish()), missing)
-    conversations = [document for document in documents if is_dump(document)]
-    if not conversations and is_dump(documents):  # a message in each line
-        conversations = [documents]
-    if not conversations:
+    found = next((found for _, read in FORMATS if (found := read(documents)) is not None), None)
+    if found is None:
         raise ConfigError(
-            f"{name} cannot be imported: expected an exported run, messages as OpenAI and Anthropic write them, or "
-            "an OpenTelemetry trace with GenAI attributes"
+            f"{name} cannot be imported: expected an exported run, {', '.join(form for form, _ in FORMATS)}"
         )
+    if not found.groups:
+        raise ConfigError(f"{name} is a record without contents{f': {found.hint}' if found.hint else ''}")
+    writer = RunWriter(journal, _agent(name), tag=IMPORTED, resume=False)
     runs: list[str] = []
-    for conversation in conversations:  # each is a run of its own, also if two begin alike
-        await _write(writer, dumped(conversation))
+    for group in found.groups:  # each is a run of its own, also if two begin alike
+        for exchange in group:
+            await writer.add(exchange.asked, exchange.answered, exchange.http(), 0)
         runs += await writer.finish()
-    return ImportedRuns(tuple(runs))
-
-
-async def _write(writer: RunWriter, exchanges: Iterable[Imported]) -> None:
-    for exchange in exchanges:
-        await writer.add(exchange.asked, exchange.answered, exchange.http(), 0)
+    return ImportedRuns(tuple(runs), found.without_contents)
 
 
 def _documents(data: bytes, name: str) -> list[Any]:

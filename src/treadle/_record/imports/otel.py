@@ -8,17 +8,22 @@ in the attributes of today's conventions (`gen_ai.input.messages`), in events of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import datetime
-from math import isfinite
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, encode
-from treadle._record.imports.conversation import Imported, reply_of
-from treadle._record.reading.asked import Asked, call_of, names_by_id, pieces_of, schema_of, split_system
+from treadle._record.imports.conversation import (
+    Conversation,
+    Found,
+    Imported,
+    decoded,
+    number_of,
+    reply_of,
+    time_of,
+)
+from treadle._record.reading.asked import call_of, names_by_id, schema_of
 from treadle._record.reading.requests import chat_messages
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from treadle._types.request import Finish, ToolSchema
@@ -37,10 +42,6 @@ class Span(Struct, frozen=True):
     end: float
 
 
-def is_trace(value: Any) -> bool:
-    return any(True for _ in spans_in(value))
-
-
 def spans_in(value: Any) -> Iterator[Span]:
     """Every span in a document: OTLP, the console form of the SDK, or lists of them."""
     if isinstance(value, list):
@@ -55,12 +56,15 @@ def spans_in(value: Any) -> Iterator[Span]:
         yield from spans_in(groups)
 
 
-def traced(documents: Iterable[Any]) -> tuple[list[Imported], int]:
-    """The exchanges of a trace in the order in which they began, and how many calls of models had no contents."""
+def traces(documents: list[Any]) -> Found | None:
+    """The exchanges of a trace in the order in which they began."""
     spans = sorted((span for document in documents for span in spans_in(document)), key=lambda span: span.start)
+    if not spans:
+        return None
     calls = [span for span in spans if _is_model_call(span)]
     exchanges = [exchange for span in calls if (exchange := _exchange(span)) is not None]
-    return exchanges, len(calls) - len(exchanges)
+    hint = "have its program capture messages (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+    return Found([exchanges] if exchanges else [], len(calls) - len(exchanges), hint)
 
 
 def _is_model_call(span: Span) -> bool:
@@ -74,21 +78,17 @@ def _exchange(span: Span) -> Imported | None:
     if not inputs or reply is None:
         return None
     attributes = span.attributes
-    own, messages = split_system(inputs)
-    stated = "\n\n".join(
+    system = "\n\n".join(
         as_text(as_dict(part).get("content")) for part in _json(attributes.get("gen_ai.system_instructions"))
     )
-    system = "\n\n".join(text for text in (stated, own) if text)
-    tools = _tools(attributes)
-    model = as_text(attributes.get("gen_ai.response.model") or attributes.get("gen_ai.request.model")) or "unknown"
+    model = as_text(attributes.get("gen_ai.response.model") or attributes.get("gen_ai.request.model"))
     provider = as_text(attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system"))
     protocol = "anthropic.messages" if "anthropic" in provider else "gemini" if provider[:1] == "g" else "openai.chat"
-    pieces = pieces_of(msgspec.to_builtins(tools), system, [msgspec.to_builtins(message) for message in messages])
     reasons = as_list(attributes.get("gen_ai.response.finish_reasons"))
     finish = _FINISH.get(as_text(reasons[0])) if reasons else None
     answered = reply_of(reply, _usage(attributes), finish, as_text(attributes.get("gen_ai.response.id")))
-    asked = Asked(protocol, model, system, tools, messages, pieces=pieces)
-    return Imported(asked, answered, span.start, max(0.0, span.end - span.start))
+    conversation = Conversation(protocol, model, system, _tools(attributes))
+    return conversation.exchange(inputs, answered, span.start, span.end)
 
 
 def _contents(span: Span) -> tuple[list[Message], list[Message]]:
@@ -198,7 +198,7 @@ def _span(fields: dict[str, Any]) -> Span:
         for event in as_list(fields.get("events"))
     ]
     start, end = (
-        _number(fields[nanos]) / 1e9 if nanos in fields else _time(fields.get(name))
+        number_of(fields[nanos]) / 1e9 if nanos in fields else time_of(fields.get(name))
         for nanos, name in (("startTimeUnixNano", "start_time"), ("endTimeUnixNano", "end_time"))
     )
     return Span(_attributes(fields.get("attributes")), events, start, end)
@@ -228,37 +228,9 @@ def _whole(value: Any) -> Any:
         return value
 
 
-def _time(value: Any) -> float:
-    if isinstance(value, str) and not value.isdigit():
-        try:
-            return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
-        except (ValueError, OverflowError, OSError):
-            return 0.0
-    number = _number(value)
-    return number / 1e9 if number > 1e12 else number
-
-
-def _number(value: Any) -> float:
-    try:
-        number = float(value or 0)
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return number if isfinite(number) else 0.0
-
-
 def _json(value: Any) -> list[Any]:
-    return as_list(_decoded(value))
+    return as_list(decoded(value))
 
 
 def _json_object(value: Any) -> dict[str, Any]:
-    return as_dict(_decoded(value))
-
-
-def _decoded(value: Any) -> Any:
-    """A value, also one that was written into a text; None for a text that is not JSON."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
-        return None
+    return as_dict(decoded(value))
