@@ -208,27 +208,37 @@ def reference(arguments: list[str]) -> int:
 
 
 def peers(arguments: list[str]) -> int:
-    """Install four other engines beside ours and show what the README says of them: the programs of the migration
-    pages, a call that needs a person, a kill in the middle of one, sizes and times."""
-    folder = ROOT / ".venv" / "peers"
+    """Install other engines beside ours, with what reads and writes their runs, and show what the README says of them:
+    the programs of the migration pages, a call that needs a person, a kill in the middle of one, sizes and times."""
+    python = beside("peers", sys.executable)
+    newer = next(filter(None, map(shutil.which, ("python3.13", "python3.12"))), "")
+    for name in ("harbor", "terminal-bench"):  # of benchmarks; they are not made for Python 3.11
+        if newer:
+            beside(name, newer)
+    ours = environment("test")
+    programs = [
+        "tests/test_migration.py",
+        "tests/agent/test_guest.py",
+        "tests/interop",
+        "tests/record",
+        "tests/tools/test_other_engines.py",
+    ]
+    checks = (["-m", "pytest", *programs], ["benchmarks/behaviour.py", python], ["benchmarks/compare.py", python])
+    return next(filter(None, (call(ours, *check) for check in checks)), 0)
+
+
+def beside(name: str, base: str) -> str:
+    """The Python of an environment for packages of others, made when their list has changed."""
+    folder = ROOT / ".venv" / name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    wanted, stamp = LOCKS / "peers.in", folder / "installed"
+    wanted, stamp = LOCKS / f"{name}.in", folder / "installed"
     if not stamp.exists() or stamp.read_text() != wanted.read_text():
-        say(f"setting up {folder.relative_to(ROOT)} (once; about 400 MB)")
-        venv.create(folder, with_pip=True, clear=folder.exists())
+        say(f"setting up {folder.relative_to(ROOT)} (once; hundreds of megabytes)")
+        subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
         pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*pip, "-r", str(wanted)], check=True)
         stamp.write_text(wanted.read_text())
-    ours = environment("test")
-    programs = [
-        "-m",
-        "pytest",
-        "tests/test_migration.py",
-        "tests/record/test_programs.py",
-        "tests/tools/test_other_engines.py",
-    ]
-    checks = (programs, ["benchmarks/behaviour.py", python])
-    return next(filter(None, (call(ours, *check) for check in (*checks, ["benchmarks/compare.py", python]))), 0)
+    return str(python)
 
 
 def wheel(arguments: list[str]) -> int:

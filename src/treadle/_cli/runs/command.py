@@ -210,6 +210,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: stdout, or test_run_ID.py)")
     flag(action, "--html", help="write a page that needs nothing else (also: a FILE that ends with .html)")
     flag(action, "--pytest", help="write a test that renders every request again and compares the bytes")
+    flag(action, "--atif", help="write a trajectory in ATIF, as Harbor and Terminal-Bench read it")
     line = "write pairs of request and reply that a model can be trained on (RUN 'all': every good run)"
     flag(action, "--training", help=line)
     action.add_argument("--user", default="", metavar="NAME", help="with --training all: only the runs of this user")
@@ -224,7 +225,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (proof-ID.jsonl); '-' for stdout")
 
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal", run="")
-    line = "exported runs, messages as OpenAI and Anthropic write them, OpenTelemetry traces; '-' for stdin"
+    line = "exported runs, messages, traces of OpenTelemetry, Langfuse and LangSmith, ATIF trajectories; '-' for stdin"
     action.add_argument("files", nargs="+", metavar="FILE", help=line)
 
     action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents", run="")

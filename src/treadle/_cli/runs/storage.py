@@ -44,6 +44,8 @@ async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
     if args.html or (args.output or "").lower().endswith((".html", ".htm")):
         return await _write_page(args, journal, run_id)
+    if args.atif:
+        return await _write_trajectory(args, journal, run_id)
     data = await export_run(journal, run_id, salvage=args.salvage)
     if args.pytest:
         return _write_test(Path(args.output or f"test_run_{run_id[:8]}.py"), run_id, data)
@@ -58,6 +60,18 @@ async def _write_page(args: argparse.Namespace, journal: Journal, run_id: str) -
     children = [info.run_id for info in await journal.list(parent=run_id, limit=1000)]
     runs = [await journal.load(each, salvage=args.salvage) for each in (run_id, *reversed(children))]
     _write(args.output or "-", html_of(runs).encode())
+    return 0
+
+
+async def _write_trajectory(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
+    """Write a run, and those inside it, as a trajectory in ATIF."""
+    import msgspec
+
+    from treadle._record.trajectory import trajectory_of
+
+    ids = [run_id, *(info.run_id for info in await descendants(journal, run_id))]
+    runs = [await journal.load(each, salvage=args.salvage) for each in ids]
+    _write(args.output or "-", msgspec.json.format(msgspec.json.encode(trajectory_of(runs)), indent=2) + b"\n")
     return 0
 
 

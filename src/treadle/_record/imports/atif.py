@@ -47,7 +47,7 @@ def _turns(trajectory: dict[str, Any]) -> Iterator[Turn]:
             yield Turn(SystemMessage(text_of(content)))
         elif step.get("source") == "user":
             yield Turn(UserMessage(content))
-        else:
+        elif step.get("source") == "agent":
             calls = tuple(
                 call_of(call.get("tool_call_id"), call.get("function_name"), call.get("arguments"))
                 for call in map(as_dict, as_list(step.get("tool_calls")))

@@ -40,7 +40,8 @@ def observations(documents: list[Any]) -> Found | None:
     stored = list(_stored(documents))
     if not stored:
         return None
-    calls = sorted((call for item in stored if (call := _call_in(item)) is not None), key=lambda call: call.began)
+    calls = [call for item in stored if (call := _call_in(item)) is not None]
+    calls.sort(key=lambda call: call.began)
     exchanges = [exchange for call in calls if (exchange := _exchange(call)) is not None]
     hint = "export observations with their input and output (Langfuse: fields=core,basic,io,model,usage)"
     return Found([exchanges] if exchanges else [], len(calls) - len(exchanges), hint)
@@ -52,9 +53,8 @@ def _stored(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
     fields = as_dict(value)
     if "run_type" in fields or ("type" in fields and ("traceId" in fields or "trace_id" in fields)):
         yield fields
-    for inner in (value,) if isinstance(value, list) else (fields.get(name) for name in _INSIDE):
-        for item in as_list(inner):
-            yield from _stored(item, depth + 1)
+    for item in as_list(value) or [each for name in _INSIDE for each in as_list(fields.get(name))]:
+        yield from _stored(item, depth + 1)
 
 
 def _call_in(item: dict[str, Any]) -> _Call | None:
