@@ -9,20 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from treadle._engine.core.log import Sink
 from treadle._engine.result import RunResult
+from treadle._engine.run import Run
 from treadle._engine.surfaces.bridge import bridge
 from treadle._types.errors import ConfigError, ToolError
 
-if TYPE_CHECKING:
-    from treadle._agent.surfaces import Surfaces
+
+class Startable(Protocol):
+    """An agent of any kind."""
+
+    def start(self, question: Any, **options: Any) -> Run[Any]: ...
 
 
-async def run_as_guest(
-    agent: Surfaces[Any, Any], question: Any, watch: Sink | None = None, **options: Any
-) -> RunResult[Any]:
+async def run_as_guest(agent: Startable, question: Any, watch: Sink | None = None, **options: Any) -> RunResult[Any]:
     """Run an agent for a loop that is not ours. It is stopped when its caller is, each of its records is shown to
     `watch`, and however it ends, that is a result."""
     run = agent.start(question, **options)

@@ -57,9 +57,9 @@ def _turns(trajectory: dict[str, Any]) -> Iterator[Turn]:
             yield Turn(message, _usage(step), time_of(step.get("timestamp")), copied)
             names = {call.id: call.name for call in calls}
             for result in map(as_dict, results):
-                call_id, told = as_text(result.get("source_call_id")), content_of(result.get("content"))
+                call_id, text = as_text(result.get("source_call_id")), content_of(result.get("content"))
                 # What the environment says without having been called is said to the agent.
-                yield Turn(ToolMessage(call_id, names[call_id], told) if call_id in names else UserMessage(told))
+                yield Turn(ToolMessage(call_id, names[call_id], text) if call_id in names else UserMessage(text))
 
 
 def _usage(step: dict[str, Any]) -> Usage:

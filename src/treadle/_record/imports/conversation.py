@@ -57,7 +57,7 @@ class Turn(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What a file holds: exchanges that may belong to one another, in groups that do not."""
+    """The contents of a file: exchanges that may belong to one another, in groups that do not."""
 
     groups: list[list[Imported]]
     without_contents: int = 0
@@ -67,7 +67,7 @@ class Found(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """What all requests of a conversation have in common."""
+    """The facts that all requests of a conversation have in common."""
 
     protocol: str
     model: str

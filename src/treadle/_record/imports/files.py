@@ -45,20 +45,20 @@ async def import_file(journal: Journal, data: bytes, name: str) -> ImportedRuns:
     if is_exported(data):
         return ImportedRuns((await import_run(journal, data),))
     documents = _documents(data, name)
-    found = next((found for _, read in FORMATS if (found := read(documents)) is not None), None)
-    if found is None:
+    contents = next((contents for _, read in FORMATS if (contents := read(documents)) is not None), None)
+    if contents is None:
         raise ConfigError(
             f"{name} cannot be imported: expected an exported run, {', '.join(form for form, _ in FORMATS)}"
         )
-    if not found.groups:
-        raise ConfigError(f"{name} is a record without contents{f': {found.hint}' if found.hint else ''}")
+    if not contents.groups:
+        raise ConfigError(f"{name} is a record without contents{f': {contents.hint}' if contents.hint else ''}")
     writer = RunWriter(journal, _agent(name), tag=IMPORTED, resume=False)
     runs: list[str] = []
-    for group in found.groups:  # each is a run of its own, also if two begin alike
+    for group in contents.groups:  # each is a run of its own, also if two begin alike
         for exchange in group:
             await writer.add(exchange.asked, exchange.answered, exchange.http(), 0)
         runs += await writer.finish()
-    return ImportedRuns(tuple(runs), found.without_contents)
+    return ImportedRuns(tuple(runs), contents.without_contents)
 
 
 def _documents(data: bytes, name: str) -> list[Any]:
