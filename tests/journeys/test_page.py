@@ -128,7 +128,7 @@ def test_why(desk: Desk):
         desk.page.get_by_label("What should it have said?").fill("1,083 feet")
         desk.page.get_by_role("button", name="Find out why").click()
         desk.see("It should have said 1,083 feet.", ".why-wanted")
-        desk.see("experiment", ".why-group summary")
+        desk.see("experiment", ".unfold summary")
 
 
 @journey("On a phone: every view, and back", on="page")

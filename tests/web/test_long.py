@@ -222,7 +222,7 @@ def test_axe_finds_nothing(guided: Stage, node_modules: Path):
     page.get_by_label("Add a tag").fill("tall")
     page.keyboard.press("Enter")
     stage.see(".notes-row .badge")
-    for tab, there in (("Tokens and cost", ".cost"), ("Waterfall", ".fall"), ("Cache", ".prefixes li")):
+    for tab, there in (("Cost", ".cost"), ("Waterfall", ".fall"), ("Cache", ".prefixes li")):
         page.get_by_role("tab", name=tab).click()
         stage.see(f".inspector {there}")
         look(tab)

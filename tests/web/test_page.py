@@ -324,7 +324,7 @@ def test_inspector_and_fork(stage: Stage, shoot: Shoot):
     stage.page.get_by_label("Inspect this run").click()
     stage.see(".record >> text=run finished")
     shoot(stage.page, "inspector")
-    stage.page.get_by_role("tab", name="Tokens and cost").click()
+    stage.page.get_by_role("tab", name="Cost").click()
     assert stage.see(".cost tbody th", has_text="loop")
     assert stage.page.locator(".cost tbody tr").count() == 2
     shoot(stage.page, "inspector-cost")

@@ -86,7 +86,7 @@ class Coding(WorkTools):
                 break
         count = total.added + total.changed + total.removed
         more = f" and {count - len(shown)} more" if count > len(shown) else ""
-        return f"[changed: {', '.join(shown)}{more}]\n[tests: {work_of(run.records).tests}]"
+        return f"[changed: {', '.join(shown)}{more}]  \n[tests: {work_of(run.records).tests}]"
 
 
 _MAP = "The folder you work in holds:"

@@ -69,7 +69,7 @@ function Agent({ agent }: { agent: AgentFacts }) {
       {agent.mcp.length > 0 && <Servers agent={agent} />}
       <h3>{plural(agent.tools.length, "tool")}</h3>
       {agent.tools.map((tool) => (
-        <details key={tool.name} class="try">
+        <details key={tool.name} class="try unfold">
           <summary>
             <Chevron size={15} />
             <code>{tool.name}</code> <span class="quiet">{tool.description}</span>

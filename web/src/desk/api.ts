@@ -165,7 +165,37 @@ export interface Why {
   failed: string;
 }
 
+export interface Tree {
+  seq: number;
+  step: number;
+  moment: string;
+  call_id: string;
+  changes: { added?: number; changed?: number; removed?: number };
+  skipped: string[];
+  problem: string;
+}
+
+export interface FileChange {
+  path: string;
+  kind: "A" | "M" | "D";
+  difference: string;
+}
+
+export interface Changed {
+  changes: FileChange[];
+  complete: boolean;
+}
+
+/** What would change in the person's folder; `now` is the folder as it was when that was found. */
+export interface Brought extends Changed {
+  folder: string;
+  now: string;
+  conflicts: string[];
+}
+
 export type Filter = Record<string, string>;
+
+const treesOf = (run: string, rest = "") => `/api/runs/${encodeURIComponent(run)}/trees${rest}`;
 
 const query = (values: Filter) => {
   const given = Object.entries(values).filter(([, value]) => value);
@@ -179,6 +209,12 @@ export const desk = {
     call<ListedRun>("POST", `/api/runs/${encodeURIComponent(run)}/annotations`, change),
   compare: (first: string, second: string) => call<Comparison>("GET", `/api/compare${query({ first, second })}`),
   prefixes: (run: string) => call<{ requests: PrefixUse[] }>("GET", `/api/runs/${encodeURIComponent(run)}/prefixes`).then((found) => found.requests),
+  trees: (run: string) => call<{ trees: Tree[]; folder: string }>("GET", treesOf(run)),
+  changed: (run: string, seq: number, before: number) => call<Changed>("GET", treesOf(run, `/${seq}${before < 0 ? "" : `?before=${before}`}`)),
+  files: (run: string, seq: number) => call<{ files: string[]; complete: boolean }>("GET", treesOf(run, `/${seq}/files`)),
+  file: (run: string, seq: number, path: string) => call<string>("GET", treesOf(run, `/${seq}/file${query({ path })}`), undefined, "text"),
+  wouldBring: (run: string, seq: number, exact: boolean) => call<Brought>("GET", treesOf(run, `/${seq}/bring?exact=${exact}`)),
+  bring: (run: string, seq: number, body: { exact: boolean; now: string }) => call<Brought>("POST", treesOf(run, `/${seq}/bring`), body),
   stores: () => call<{ stores: MemoryStore[] }>("GET", "/api/memory").then((found) => found.stores),
   memories: (store: string, user: string, before: number) =>
     call<{ memories: Memo[]; more: boolean }>("GET", `/api/memory/${encodeURIComponent(store)}${query({ user, before: before ? String(before) : "" })}`),

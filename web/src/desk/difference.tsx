@@ -54,3 +54,15 @@ export function Difference({ before, after }: { before: string; after: string })
     </pre>
   );
 }
+
+/** A unified difference, without what says where it is. */
+export function Lines({ name, text }: { name: string; text: string }) {
+  const lines = text.trimEnd().split("\n").filter((line) => !/^(---|\+\+\+|@@)/.test(line));
+  return (
+    <pre class="difference" tabIndex={0} role="region" aria-label={name}>
+      {lines.map((line, place) => (
+        <span key={place} class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same"}>{`${line}\n`}</span>
+      ))}
+    </pre>
+  );
+}

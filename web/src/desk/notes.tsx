@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { say } from "../model";
-import { ThumbDown, ThumbUp } from "../parts/icons";
+import { Chevron, ThumbDown, ThumbUp } from "../parts/icons";
 import { desk } from "./api";
 
 interface Kept {
@@ -32,9 +32,9 @@ export function Notes({ run, kept }: { run: string; kept: Kept }) {
     </button>
   );
   return (
-    <details class="notes" open={!!(now.tags.length || now.note)}>
+    <details class="notes unfold" open={!!(now.tags.length || now.note)}>
       <summary>
-        Notes
+        <Chevron size={14} /> Notes
         {now.tags.map((one) => (
           <span key={one} class="badge">
             {one}

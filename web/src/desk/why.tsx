@@ -1,13 +1,14 @@
 // Why a run went wrong: a person says what it should have said, and sees the piece of the prompt or result that caused it.
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { count, money, plural } from "../format";
 import { say } from "../model";
-import { Check, Chevron, Copy, Search } from "../parts/icons";
+import { Check, Copy, Search } from "../parts/icons";
 import { useReading, Waiting } from "../reading";
 import type { Run } from "../types";
 import { desk, type Cause, type Experiment, type Why } from "./api";
+import { Lines } from "./difference";
+import { Group } from "./group";
 
 const LOOK = 700;
 const REQUESTS = 60;
@@ -224,15 +225,12 @@ function Found({ run, cause }: { run: string; cause: Cause }) {
         {cause.last_step > cause.step ? `, and at none after step ${cause.last_step}` : ""}; right in {cause.share}
       </p>
       {cause.patch && (
-        <details class="cause-patch">
-          <summary>
-            <Chevron size={14} /> Apply it to your file
-          </summary>
+        <Group name="Apply it to your file">
           <Lines name="The difference to your file" text={cause.patch} />
           <p class="quiet">
             Save it and run <code>git apply why.patch</code>, or <code>treadle runs why {run.slice(0, 8)} --apply</code> where the file is.
           </p>
-        </details>
+        </Group>
       )}
       <p class="why-row">
         <a class="button" href={`#/compare/${encodeURIComponent(run)}/${encodeURIComponent(cause.run)}`}>
@@ -250,17 +248,6 @@ function Found({ run, cause }: { run: string; cause: Cause }) {
         )}
       </p>
     </li>
-  );
-}
-
-function Lines({ name, text }: { name: string; text: string }) {
-  const lines = text.split("\n").filter((line) => !/^(---|\+\+\+|@@)/.test(line));
-  return (
-    <pre class="difference" tabIndex={0} role="region" aria-label={name}>
-      {lines.map((line, place) => (
-        <span key={place} class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same"}>{`${line}\n`}</span>
-      ))}
-    </pre>
   );
 }
 
@@ -297,17 +284,6 @@ function Experiments({ run, found }: { run: string; found: Why }) {
         })}
       </ul>
     </Group>
-  );
-}
-
-function Group({ name, open, children }: { name: ComponentChildren; open: boolean; children: ComponentChildren }) {
-  return (
-    <details class="why-group" open={open}>
-      <summary>
-        <Chevron size={14} /> {name}
-      </summary>
-      {children}
-    </details>
   );
 }
 

@@ -9,6 +9,7 @@ import { useStore } from "../store";
 import type { LogRecord, Run } from "../types";
 import "../desk/desk.css";
 import { Cache } from "../desk/cache";
+import { Files } from "../desk/files";
 import { Notes } from "../desk/notes";
 import { Waterfall } from "../desk/waterfall";
 import { WhyView } from "../desk/why";
@@ -18,7 +19,7 @@ import { RequestView } from "./request";
 import { Timeline } from "./timeline";
 
 const SETTLE = 250;
-const TABS = ["Timeline", "Tokens and cost", "Waterfall", "Cache", "Why"] as const;
+const TABS = ["Timeline", "Files", "Cost", "Waterfall", "Cache", "Why"] as const;
 type Name = (typeof TABS)[number];
 
 export function Inspector({ run }: { run: string }) {
@@ -85,13 +86,14 @@ export function Inspector({ run }: { run: string }) {
       {!body ? null : request === null ? (
         <>
           <div class="tabs" role="tablist" aria-label="Views">
-            {TABS.map((name) => (
+            {TABS.filter((name) => name !== "Files" || records.some((record) => record.type === "tree_saved")).map((name) => (
               <Tab key={name} name={name} chosen={tab === name} choose={() => setTab(name)} />
             ))}
           </div>
           <div class="inspector-body" role="tabpanel" aria-label={tab}>
             {tab === "Timeline" && <Timeline run={run} records={records} showRequest={show} jumped={jumped} asked={wanted?.asked ?? 0} />}
-            {tab === "Tokens and cost" && <Cost run={body} />}
+            {tab === "Files" && <Files run={run} records={records} />}
+            {tab === "Cost" && <Cost run={body} />}
             {tab === "Waterfall" && <Waterfall records={records} jump={jump} />}
             {tab === "Why" && <WhyView run={run} body={body} steps={stepsOf(records)} />}
             {tab === "Cache" && <Cache run={run} upTo={records.length} showRequest={show} />}

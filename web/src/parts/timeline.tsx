@@ -78,7 +78,7 @@ export function Timeline({ run, records, showRequest, jumped, asked = 0 }: Props
   );
 }
 
-function ForkForm({ run, seq }: { run: string; seq: number }) {
+export function ForkForm({ run, seq }: { run: string; seq: number }) {
   const [message, setMessage] = useState("");
   return (
     <form

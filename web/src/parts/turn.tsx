@@ -12,7 +12,7 @@ import { noteOf, wordsOf, type RunView, type Step as StepItem } from "../view";
 import { Answer, copy } from "./answer";
 import { Approvals } from "./approvals";
 import { Dag } from "./dag";
-import { Again, Check, Copy, Lens } from "./icons";
+import { Again, Check, Chevron, Copy, Lens } from "./icons";
 import { ProviderCard } from "./provider";
 import { Question } from "./question";
 import { ToolCard } from "./tool";
@@ -129,8 +129,10 @@ function Divider({ compaction }: { compaction: Compaction }) {
 function Aside({ note }: { note: { title: string; text: string } }) {
   if (!note.text) return <p class="note quiet">{note.title}</p>;
   return (
-    <details class="note quiet">
-      <summary>{note.title}</summary>
+    <details class="note quiet unfold">
+      <summary>
+        <Chevron size={14} /> {note.title} <span class="note-text">{note.text}</span>
+      </summary>
       <p>{note.text}</p>
     </details>
   );

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from typing import Literal, TypeVar
 
 from msgspec import Struct
@@ -11,17 +12,23 @@ from starlette.responses import Response
 
 from treadle._server.api.inspection import file_response
 from treadle._server.api.operations import Call, Routes, answer
-from treadle._server.errors import bad_request, conflict, not_found
+from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.live.branches import OwnedRun
 from treadle._types.errors import TreeError
 from treadle._types.events import TreeChanges
 from treadle._workspace.differences import MAX_PATHS, changes_between, file_at, file_difference, printable
-from treadle._workspace.history import TreeStep, trees_of
+from treadle._workspace.history import Merged, TreeStep, merge, source_of_run, trees_of
 from treadle._workspace.objects import EMPTY, Objects
 from treadle._workspace.places import stored
+from treadle._workspace.restore import restore
+from treadle._workspace.snapshot import Tracked
+from treadle._workspace.workspace import Workspace
 
 routes = Routes("inspector")
 
 T = TypeVar("T")
+MAX_FILES = 5000
+"""Files of a tree that are listed."""
 MAX_DIFFERENCE = 40_000
 """Characters of the difference of one file."""
 
@@ -43,6 +50,15 @@ class TreeBody(Struct, frozen=True):
 class TreesBody(Struct, frozen=True):
     run_id: str
     trees: list[TreeBody]
+    folder: str = ""
+    """The person's folder that changes can be brought into; empty where whoever asks may not."""
+
+
+class FilesBody(Struct, frozen=True):
+    seq: int
+    files: list[str]
+    complete: bool
+    """False when there are more."""
 
 
 class FileChange(Struct, frozen=True):
@@ -66,6 +82,27 @@ class DifferenceQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The record of another tree of the run; the one before it if none is given."""
 
 
+class BringBody(Struct, frozen=True):
+    """What would change in the person's folder, or what did."""
+
+    folder: str
+    now: str
+    """The tree of the folder: what is done is refused when it is another one by then."""
+    changes: list[FileChange]
+    complete: bool
+    conflicts: tuple[str, ...]
+    """Files of which the run and somebody else have changed the same lines: nothing can be done."""
+
+
+class BringQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    exact: bool = False
+    """Whether the folder becomes what the tree is; else what the run has changed until then is added to what is in it."""
+
+
+class Bring(BringQuery, frozen=True, kw_only=True):
+    now: str
+
+
 class FileQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: str
     download: bool = False
@@ -76,7 +113,8 @@ async def run_trees(call: Call) -> Response:
     """List the trees of a run's workspace: how its files changed, step by step."""
     run_id = await call.owned_run()
     trees = trees_of(await call.hub.records(run_id))
-    return answer(TreesBody(run_id, [_body(one) for one in trees]))
+    workspace = await _workspace(call, run_id)
+    return answer(TreesBody(run_id, [_body(one) for one in trees], str(workspace.folder) if workspace else ""))
 
 
 @routes("GET", "/api/runs/{run_id}/trees/{seq}", DifferenceBody, query=DifferenceQuery, errors=(404, 409))
@@ -93,6 +131,72 @@ async def run_tree(call: Call) -> Response:
     old = EMPTY if before is None else bytes.fromhex(before.event.tree)
     changes, complete = await _computed(call, objects, lambda: _changes(objects, old, bytes.fromhex(step.event.tree)))
     return answer(DifferenceBody(step.seq, -1 if before is None else before.seq, changes, complete))
+
+
+@routes("GET", "/api/runs/{run_id}/trees/{seq}/files", FilesBody, errors=(404, 409))
+async def run_tree_files(call: Call) -> Response:
+    """List the files of a tree."""
+    steps, objects = await _open(call)
+    step = _chosen(steps, _number(call.path("seq")))
+
+    def listed() -> list[str]:
+        every = changes_between(objects, EMPTY, bytes.fromhex(step.event.tree))
+        found = (change.path for change in every if change.new is not None and change.new.kind != "d")
+        return [printable(path) for path in islice(found, MAX_FILES + 1)]
+
+    files = await _computed(call, objects, listed)
+    return answer(FilesBody(step.seq, files[:MAX_FILES], len(files) <= MAX_FILES))
+
+
+@routes("GET", "/api/runs/{run_id}/trees/{seq}/bring", BringBody, query=BringQuery, errors=(403, 404, 409))
+async def show_bring(call: Call) -> Response:
+    """Show what would change in the person's folder if what the run has done until this tree were brought into it."""
+    return await _bring(call, exact=call.query.exact)
+
+
+@routes("POST", "/api/runs/{run_id}/trees/{seq}/bring", BringBody, body=Bring, errors=(403, 404, 409))
+async def bring(call: Call) -> Response:
+    """Change the person's folder as it was shown. For the operator, and only in a folder that an agent is served with."""
+    return await _bring(call, exact=call.body.exact, agreed=call.body.now)
+
+
+async def _bring(call: Call, *, exact: bool, agreed: str | None = None) -> Response:
+    run_id = await call.owned_run()
+    workspace = await _workspace(call, run_id)
+    if workspace is None:
+        words = "the files of this run can be brought into a folder only by the operator, and into that of its agent"
+        raise ApiError(403, "forbidden", words)
+    if run_id in call.hub.runs:
+        raise conflict("the run is under way: wait until it has ended, or stop it")
+    steps, objects = await _open(call)
+    step = _chosen(steps, _number(call.path("seq")))
+    first, last = (bytes.fromhex(one.event.tree) for one in (steps[0], step))
+
+    def brought() -> BringBody:
+        folder = Tracked(workspace.folder, objects, workspace.rules)
+        now = folder.save().tree
+        both = Merged(last, ()) if exact else merge(objects, first, now, last)
+        changes, complete = _changes(objects, now, both.tree)
+        body = BringBody(str(workspace.folder), now.hex(), changes, complete, both.conflicts)
+        if agreed is None:
+            return body
+        if agreed != now.hex():
+            raise TreeError(f"{workspace.folder} has changed since this was shown: look again")
+        if both.conflicts:
+            raise TreeError("nothing was changed: the run and somebody else have changed the same lines")
+        restore(folder, both.tree)
+        return body
+
+    return answer(await _computed(call, objects, brought))
+
+
+async def _workspace(call: Call, run_id: OwnedRun) -> Workspace | None:
+    """The workspace of the run's agent, where it is that of the run and whoever asks may change its folder. What a log
+    says is not believed: it may be imported."""
+    agent = call.hub.agents.get((await call.hub.facts(run_id)).agent)
+    workspace = next((one for one in agent.plugins if isinstance(one, Workspace)), None) if agent else None
+    own = workspace is not None and str(workspace.folder) == source_of_run(await call.hub.records(run_id))
+    return workspace if own and call.context.authenticator.is_operator(call.principal) else None
 
 
 @routes("GET", "/api/runs/{run_id}/trees/{seq}/file", "*/*", query=FileQuery, errors=(404, 409))
@@ -142,9 +246,11 @@ def _chosen(steps: list[TreeStep], seq: int) -> TreeStep:
 
 
 async def _computed(call: Call, objects: Objects, compute: Callable[[], T]) -> T:
-    with call.context.computations.held(call.principal.key):
+    context = call.context
+    with context.differences.held(call.principal.key):
         try:
-            return await asyncio.to_thread(compute)
+            async with context.computing:
+                return await asyncio.to_thread(compute)
         except TreeError as error:
             raise conflict(str(error)) from None
         finally:

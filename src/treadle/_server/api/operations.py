@@ -47,6 +47,9 @@ class Context:
         self.requests = RateLimit(settings.requests_per_second, settings.request_burst)
         self.logins = RateLimit(settings.logins_per_second, 10)
         self.computations = ConcurrencyLimit("grounds to compute", settings.max_computations, 1)
+        self.differences = ConcurrencyLimit("differences to compute", 200, 20)
+        self.computing = asyncio.Semaphore(settings.max_computations)
+        """Differences wait for each other: a view asks for several at once."""
         self.repeats = Repeats(hub, settings.repeat_window)
         self.streams = ConcurrencyLimit("streams", settings.max_streams, settings.max_streams_per_user)
 
