@@ -67,9 +67,7 @@ def test_the_files_of_a_coding_session(stage: Stage, project: Path, shoot: Shoot
     whole.locator("summary", has_text="area.py").click()
     stage.see(".difference .added", has_text="return width * height")
     shoot(page, "workspace")
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    shoot(page, "workspace-dark")
-    page.evaluate("delete document.documentElement.dataset.theme")
+    stage.settle()
     assert axe(page, ".inspector") == []
 
     # Into the person's folder, after it was shown and only as it was shown.

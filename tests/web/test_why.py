@@ -56,7 +56,7 @@ def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[...,
     stage.see(".cause", has_text="It goes right with the system prompt without 'Always round up.'")
     assert page.locator(".why-wanted").inner_text().startswith("It should have said 5.")
     assert page.locator(".cause .difference .removed").first.inner_text().strip().endswith("Always round up.")
-    page.locator(".unfold summary").first.click()
+    page.locator(".unfold > summary", has_text="experiment").first.click()
     tree = page.get_by_role("list", name="Experiments")
     assert "The same again" in tree.inner_text()
     stage.see(".experiments li.right", has_text="Always round up.")

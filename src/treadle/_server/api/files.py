@@ -96,7 +96,7 @@ class BringBody(Struct, frozen=True):
 
 class BringQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exact: bool = False
-    """Whether the folder becomes what the tree is; else what the run has changed until then is added to what is in it."""
+    """Whether the folder becomes what the tree is; else what the run has changed until then is added to it."""
 
 
 class Bring(BringQuery, frozen=True, kw_only=True):
@@ -141,8 +141,8 @@ async def run_tree_files(call: Call) -> Response:
 
     def listed() -> list[str]:
         every = changes_between(objects, EMPTY, bytes.fromhex(step.event.tree))
-        found = (change.path for change in every if change.new is not None and change.new.kind != "d")
-        return [printable(path) for path in islice(found, MAX_FILES + 1)]
+        paths = (change.path for change in every if change.new is not None and change.new.kind != "d")
+        return [printable(path) for path in islice(paths, MAX_FILES + 1)]
 
     files = await _computed(call, objects, listed)
     return answer(FilesBody(step.seq, files[:MAX_FILES], len(files) <= MAX_FILES))
@@ -156,7 +156,7 @@ async def show_bring(call: Call) -> Response:
 
 @routes("POST", "/api/runs/{run_id}/trees/{seq}/bring", BringBody, body=Bring, errors=(403, 404, 409))
 async def bring(call: Call) -> Response:
-    """Change the person's folder as it was shown. For the operator, and only in a folder that an agent is served with."""
+    """Change the person's folder as it was shown. For the operator, in the folder that the agent is served with."""
     return await _bring(call, exact=call.body.exact, agreed=call.body.now)
 
 
