@@ -31,7 +31,7 @@ from treadle._engine import settings as settings_module
 from treadle._engine.core.execution import NO_DEPS
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
-from treadle._plugins.guards.policy_guard import PolicyGuard
+from treadle._plugins.guards.approval import PolicyGuard
 from treadle._server import settings as server_module
 from treadle._types import errors as errors_module
 from treadle._types import events as events_module

@@ -113,7 +113,6 @@ MIRRORED = ["_types", "_safety", "_dialects", "_engine", "_plugins", "_agent", "
 WITHOUT_LOGIC: dict[str, str] = {
     "_engine/core/blueprint.py": "two frozen values without a method",
     "_types/workspace_events.py": "values without a method; tests/workspace/test_workspace.py folds them",
-    "_local/calibration_command.py": "options and output of a command; tests/cli/commands/test_doctor.py runs it",
     "_local/dialects/prompts.py": "texts; tests/dialects/test_prompts_of_no_task.py reads them",
     "_local/weights/recommended.py": "a table; tests/local/weights/test_hub.py checks it",
 }

@@ -22,9 +22,8 @@ from msgspec import Struct
 from study.worlds import EVALS, TOOLS
 from treadle import Agent
 from treadle._inspect.evals.checks import RecordedCall, evaluate_check
-from treadle._inspect.evals.load import load_tasks
 from treadle._inspect.evals.runner import select_tasks
-from treadle._inspect.evals.tasks import Task, TaskSet
+from treadle._inspect.evals.tasks import Task, TaskSet, load_tasks
 from treadle._local.model import LocalModel
 from treadle.plugins import Observer, Planner, Reflection
 

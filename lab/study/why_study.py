@@ -17,9 +17,8 @@ import msgspec
 
 from study.worlds import EVALS, TOOLS
 from treadle import find_causes
-from treadle._inspect.evals.load import load_tasks
 from treadle._inspect.evals.runner import Variant, agent_for, run_tasks, select_tasks
-from treadle._inspect.evals.tasks import TaskSet
+from treadle._inspect.evals.tasks import TaskSet, load_tasks
 from treadle._journal.memory import MemoryJournal
 from treadle._local.model import LocalModel
 

@@ -11,9 +11,8 @@ from lab_kit import LAB
 from treadle import ScriptedModel, Tool
 from treadle._cli.setup.toolbox import find_tools
 from treadle._inspect.evals.checks import contains
-from treadle._inspect.evals.load import load_tasks
 from treadle._inspect.evals.runner import Variant, run_task
-from treadle._inspect.evals.tasks import Task, TaskSet
+from treadle._inspect.evals.tasks import Task, TaskSet, load_tasks
 from treadle._types.errors import ToolError
 
 EVALS = LAB / "evals"

@@ -145,8 +145,8 @@ async def own_sets(
 ) -> dict[str, Any]:
     """With `alone` each task that takes one tool is offered this tool only."""
     from treadle._cli.setup.toolbox import find_tools
-    from treadle._inspect.evals.load import load_tasks
     from treadle._inspect.evals.runner import Variant, run_tasks
+    from treadle._inspect.evals.tasks import load_tasks
 
     tools = find_tools([f"{LAB / 'evals' / 'worlds' / 'all_worlds.py'}:tools", "calculator"], call_factories=False)
     model = Batched(network, **facts)

@@ -26,8 +26,7 @@ from treadle._models.transport.failures import Origin, error_for_status
 from treadle._models.transport.sse import SSEParser
 from treadle._plugins.evidence.support import support_of
 from treadle._plugins.evidence.words import sentences, words_of
-from treadle._plugins.memory.citations import chunks_in
-from treadle._plugins.memory.citing import repair_citations
+from treadle._plugins.memory.citations import chunks_in, repair_citations
 from treadle._record.framing import Head
 from treadle._safety.data import decode_json, decode_toml, decode_yaml
 from treadle._safety.hidden import hidden_text

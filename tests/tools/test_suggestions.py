@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kit import go
 from treadle import Agent, ScriptedModel, ToolError, tool
-from treadle._tools.suggestions import did_you_mean
+from treadle._tools.runner import did_you_mean
 
 MESSAGE = "there is no city 'Lisboa'; expected one of: Madrid, Lisbon, New York and Porto."
 

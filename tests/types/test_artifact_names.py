@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from treadle._types.artifact_names import MAX_NAME, MAX_PART, safe_artifact_name
 from treadle._types.events import Artifact, ToolDone, decode_event, encode_event
+from treadle._types.usage import MAX_NAME, MAX_PART, safe_artifact_name
 
 CLIMBING = {
     "../../etc/passwd": "etc/passwd",

@@ -432,7 +432,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         return system
 
     def _rewriting(self, result: RunResult[Any], user: str) -> Run[Any]:
-        from treadle._agent.rewriting import Rewriting  # rarely needed
+        from treadle._agent.surfaces import Rewriting  # rarely needed
 
         flow = Rewriting(result)
         blueprint = replace(

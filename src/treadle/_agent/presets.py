@@ -9,11 +9,11 @@ from treadle._engine.settings import Preset as Preset
 from treadle._engine.settings import PresetName as PresetName
 from treadle._engine.settings import RepairPolicy, Settings
 from treadle._models.base import Model
+from treadle._plugins.guards.approval import PolicyGuard
 from treadle._plugins.guards.context_guard import ContextGuard
 from treadle._plugins.guards.history_trim import HistoryTrim
 from treadle._plugins.guards.loop_guard import LoopGuard
 from treadle._plugins.guards.paging import Paging
-from treadle._plugins.guards.policy_guard import PolicyGuard
 from treadle._plugins.guards.tool_selection import ToolSelection
 from treadle._types.errors import ConfigError
 

@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, cast
 from treadle._agent.agent_tool import Delegate, agent_tool
 from treadle._agent.guest import made_for
 from treadle._agent.handoff import handoff_tool
+from treadle._engine.answering.ends import finish
+from treadle._engine.answering.material import trace_chars
+from treadle._engine.answering.progress import trace
 from treadle._engine.context import DepsT
+from treadle._engine.core.blueprint import Origin
 from treadle._engine.core.decisions import Answer
-from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.core.execution import NO_DEPS, Execution
 from treadle._engine.core.log import Sink
 from treadle._engine.result import OutputT_co, RunResult, raised
 from treadle._engine.run import Run
@@ -22,7 +26,9 @@ from treadle._engine.settings import GROUPS, Settings
 from treadle._engine.surfaces.bridge import bridge, drain_queue
 from treadle._models.base import Model
 from treadle._tools.base import Tool
-from treadle._types.events import AnswerDone, Event, Record, ThinkDone
+from treadle._types.events import AnswerDone, Event, MessageAdded, Record, ThinkDone
+from treadle._types.ids import fresh_id
+from treadle._types.messages import UserMessage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -291,3 +297,32 @@ class Surfaces(Generic[OutputT_co, DepsT]):
             async for record in records:
                 for text in pieces.feed(record):
                     yield text
+
+
+class Rewriting:
+    """The flow of such a run: it begins where the other one had done its work."""
+
+    def __init__(self, result: RunResult[Any]) -> None:
+        self._result = result
+        messages = result.messages
+        asked = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question"]
+        at = asked[0] if asked else len(messages)
+        self._before, self._since = messages[:at], messages[at + 1 :]
+        self._question = getattr(messages[at], "content", "") if asked else ""
+
+    def origin(self, user: str) -> Origin:
+        return Origin(run_id=fresh_id(), question=self._question, history=tuple(self._before), user=user)
+
+    async def work(self, run: Execution) -> None:
+        added = [one for one in self._since if isinstance(one, UserMessage)]
+        await run.emit(*(MessageAdded(message) for message in added))
+        await finish(run, self._result.brief, "answer")
+
+    def partial_answer(self, run: Execution) -> str:
+        return self._result.brief
+
+    def findings(self, run: Execution) -> str:
+        return trace(self._result.steps, run.settings.synthesis_chars, trace_chars(run))
+
+    def metadata(self, run: Execution) -> dict[str, Any]:
+        return {}

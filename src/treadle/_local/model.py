@@ -22,8 +22,8 @@ from treadle._local.weights.gguf import parameters_of
 from treadle._local.weights.hub import parse
 from treadle._models.base import Closing
 from treadle._models.catalog.probed_profiles import with_probed_facts
+from treadle._models.catalog.profiles import parameters_in
 from treadle._models.catalog.providers import FREE, provider_named
-from treadle._models.catalog.sizes import parameters_in
 from treadle._models.openai.chat_wire import ChatWriter
 from treadle._models.transport.wire import encoded_messages
 from treadle._safety.bounds import Count, NotNegative, Whole, bounded

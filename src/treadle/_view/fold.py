@@ -18,10 +18,53 @@ from treadle._types.messages import ToolCall, text_of
 from treadle._types.state import ANSWERING, CONVERSATION, RunState
 from treadle._types.usage import NO_USAGE
 from treadle._view import items as it
-from treadle._view.activities import ACTIVITIES, activity_of_component
 from treadle._view.items import Answer, Call, CallState, Change, Item, More, Put, Thought
 from treadle._view.notices import ALONE
 from treadle._view.waiting import waiting_calls
+
+_OF_COMPONENTS = {
+    "loop": "thinking",
+    "repair": "thinking",
+    "planner": "planning",
+    "plan": "planning",
+    "selection": "choosing tools",
+    "observer": "checking progress",
+    "analysis": "analysing the task",
+    "reflection": "reflecting",
+    "rewrite": "understanding the question",
+    "synthesis": "writing the answer",
+    "complete": "writing the answer",
+    "own_words": "writing the answer",
+    "final": "writing the answer",
+    "salvage": "writing the answer",
+    "context": "compacting the context",
+}
+_OF_PHASES = {
+    "executing": "working on the plan",
+    "analyzing": "checking the results",
+}
+
+
+def activity_of_component(component: str) -> str:
+    """Return what a run does while this component asks the model."""
+    return _OF_COMPONENTS.get(component, "thinking")
+
+
+def _phase(event: ev.PhaseChanged) -> str | None:
+    if ": " in event.phase:  # it tells something that happened, not what goes on
+        return None
+    return _OF_PHASES.get(event.phase, event.phase.replace("_", " "))
+
+
+ACTIVITIES: dict[type, Callable[[Any], str | None]] = {
+    ev.ToolSelectionStarted: lambda event: f"choosing among {event.total_tools} tools",
+    ev.DagPlanning: lambda event: "planning",
+    ev.DagPlanned: lambda event: "working on the plan",
+    ev.AnswerOnly: lambda event: "answering with what is known",
+    ev.PhaseChanged: _phase,
+}
+"""What a run does from an event on; None where that event does not say."""
+
 
 TURN, STATUS, COST, ANSWER, END = "turn", "status", "cost", "answer", "end"
 """The ids of items that there is one of."""

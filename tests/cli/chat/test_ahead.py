@@ -13,7 +13,7 @@ import pytest
 from cli.terminal import Terminal
 from local.local_kit import GUARD, SMALL, need_model
 from treadle import Agent, tool
-from treadle._cli.chat.ahead import Ahead
+from treadle._cli.chat.conversation import Ahead
 from treadle._local.runtime.job import in_thread
 from treadle._local.weights import weights
 from treadle._types.messages import SystemMessage

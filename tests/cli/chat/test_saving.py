@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle._cli.chat.saving import save
+from treadle._cli.chat.slash_commands import save
 from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 

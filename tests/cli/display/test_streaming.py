@@ -8,7 +8,7 @@ pytest.importorskip("rich")
 
 from rich.console import Console
 
-from treadle._cli.display.streaming import StreamedMarkdown, recent
+from treadle._cli.display.live import StreamedMarkdown, recent
 
 
 def drawn(text: str, lines: int = 12, width: int = 40) -> list[str]:

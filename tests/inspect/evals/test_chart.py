@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from treadle._inspect.evals.chart import Bar, bar_chart
+from treadle._inspect.evals.report import Bar, bar_chart
 
 
 def test_it_is_well_formed_svg_and_to_scale():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from treadle._models.catalog.profiles import profile_for
+from treadle._models.catalog.profiles import parameters_in, profile_for
 from treadle._models.catalog.providers import provider_named
-from treadle._models.catalog.sizes import parameters_in
 
 
 @pytest.mark.parametrize(

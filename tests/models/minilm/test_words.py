@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle._models.minilm.words import END, START, UNKNOWN, token_ids, vocabulary
+from treadle._models.minilm.embeddings import END, START, UNKNOWN, token_ids, vocabulary
 
 
 @pytest.mark.parametrize(

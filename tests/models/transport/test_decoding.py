@@ -7,8 +7,8 @@ import json
 import pytest
 
 from models.openai.chat_kit import chunk, read
-from treadle._models.transport.decoding import decode_payload
 from treadle._models.transport.failures import Origin
+from treadle._models.transport.reader import decode_payload
 from treadle._types.errors import (
     BadReplyError,
     TransientModelError,

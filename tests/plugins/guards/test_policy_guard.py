@@ -7,7 +7,7 @@ import pytest
 from kit import add, go
 from plugins.scenes import in_dialect
 from treadle import Agent, ScriptedModel
-from treadle._plugins.guards.policy_guard import PolicyGuard
+from treadle._plugins.guards.approval import PolicyGuard
 from treadle._types.profile import Profile
 
 GAVE_UP = '{"action": "final_answer", "final_answer": "I cannot.", "task_successful": false}'

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle._plugins.memory.citing import repair_citations, without_citations
+from treadle._plugins.memory.citations import repair_citations, without_citations
 
 
 @pytest.mark.parametrize(

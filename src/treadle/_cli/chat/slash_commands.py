@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 
 import msgspec
 
 from treadle._agent.presets import memory_stores, takes_files
 from treadle._cli.chat.completion import USAGES
 from treadle._cli.chat.conversation import Chat
-from treadle._cli.chat.saving import save
 from treadle._cli.display.table import table
 from treadle._cli.display.text import arguments, clean, one_line, plural, spent, wrapped
+from treadle._cli.runs.files import merged_into
 from treadle._cli.setup.attachments import part_of_file
 from treadle._cli.workspace.instructions import instruction_files
 from treadle._cli.workspace.launch_inputs import shown_path
 from treadle._cli.workspace.memory import act, chat_arguments
 from treadle._plugins.memory.store import MemoryStore
 from treadle._tools.base import Tool
+from treadle._types.errors import ConfigError
+from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.state import fold
+from treadle._workspace.differences import unified
+from treadle._workspace.history import merge, span_of
+from treadle._workspace.places import stored
 
 
 async def run_command(chat: Chat, line: str) -> bool:
@@ -83,13 +92,13 @@ async def _undo(chat: Chat, rest: str) -> None:
 
 
 async def _diff(chat: Chat, rest: str) -> None:
-    from treadle._cli.chat.changes import show_changes
+    from treadle._cli.chat.slash_commands import show_changes
 
     await show_changes(chat, int(rest) if rest.isdigit() else None)
 
 
 async def _apply(chat: Chat, rest: str) -> None:
-    from treadle._cli.chat.changes import apply_changes
+    from treadle._cli.chat.slash_commands import apply_changes
 
     await apply_changes(chat)
 
@@ -188,3 +197,69 @@ COMMANDS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
     "cost": _cost,
     "new": _new,
 }
+
+
+def save(messages: Sequence[Message], name: str) -> Path:
+    """Write the conversation to a new file; an existing one is never overwritten."""
+    path = Path(name).expanduser()
+    shown = [message for message in messages if not isinstance(message, SystemMessage)]
+    data = msgspec.json.format(msgspec.json.encode(shown)).decode() if path.suffix == ".json" else markdown(shown)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(data)
+    except FileExistsError:
+        raise ConfigError(f"{name} exists: choose another name") from None
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be written: {error.strerror}") from None
+    return path
+
+
+def markdown(messages: Sequence[Message]) -> str:
+    parts: list[str] = []
+    for message in messages:
+        if isinstance(message, UserMessage):
+            parts.append(f"## You\n\n{text_of(message.content)}")
+        elif isinstance(message, AssistantMessage):
+            parts += [f"`{call.name}` {arguments(call.args, 400)}" for call in message.calls]
+            if message.text and not message.calls:
+                parts.append(f"## Answer\n\n{message.text}")
+        elif isinstance(message, ToolMessage):
+            parts.append("\n".join(f"> {line}" for line in text_of(message.content).split("\n")))
+    return "\n\n".join(parts) + "\n"
+
+
+async def show_changes(chat: Chat, step: int | None = None) -> None:
+    """Print what was changed in the conversation so far, or in one step of its last run."""
+    objects = stored(chat.journal)
+    if not chat.last_run or objects is None or not chat.launch.workspace:
+        print("no files were changed")
+        return
+    last = span_of(await chat.journal.load(chat.last_run), step)
+    old = last.old if step is not None else await _first_tree(chat)
+    new = merge(objects, old, old, last.new).tree  # what /apply would bring
+    print(await asyncio.to_thread(unified, objects, old, new, most=200_000) or "no files were changed")
+
+
+async def _first_tree(chat: Chat) -> bytes:
+    """Return the files of the beginning: before the first run that this conversation goes on from."""
+    records = await chat.journal.load(chat.last_run)
+    for _ in range(1_000):
+        started = records[0].event
+        follows = getattr(started, "follows", "")
+        if not follows:
+            break
+        records = await chat.journal.load(follows)
+    return span_of(records).old
+
+
+async def apply_changes(chat: Chat) -> None:
+    """Bring what was changed into the person's folder, beside what has changed there meanwhile."""
+    objects = stored(chat.journal)
+    if not chat.last_run or objects is None or not chat.launch.workspace or chat.launch.workspace == "host":
+        print("there is nothing to bring into your folder")
+        return
+    new = span_of(await chat.journal.load(chat.last_run)).new
+    old = await _first_tree(chat)
+    args = argparse.Namespace(yes=chat.yes)
+    sys.stdout.flush()
+    await asyncio.to_thread(merged_into, args, objects, Path(chat.launch.folder), old, new)

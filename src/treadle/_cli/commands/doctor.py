@@ -47,7 +47,7 @@ ABILITY_NAMES = {
 
 
 def register(commands: Any) -> None:
-    from treadle._local.calibration_command import add_options
+    from treadle._local.calibration import add_options
 
     parser = commands.add_parser(
         "doctor",
@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _calibrate(args: argparse.Namespace) -> int:
-    from treadle._local.calibration import calibrate, refuse_unsuitable
-    from treadle._local.calibration_command import model_options, print_calibration
+    from treadle._local.calibration import calibrate, model_options, print_calibration, refuse_unsuitable
     from treadle._models.base import meet
     from treadle._models.catalog.default import model_named
     from treadle._models.catalog.probed_profiles import keep_thresholds

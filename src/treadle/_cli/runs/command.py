@@ -98,9 +98,9 @@ def _register_resuming(actions: Any) -> None:
     add_agent_options(action)
     add_output_options(action)
 
-    action = _action(actions, "send", "inbox:send_message", "send a message to a run that another process drives")
+    action = _action(actions, "send", "decide:send_message", "send a message to a run that another process drives")
     action.add_argument("text", help="the message; the run reads it after its current step")
-    _action(actions, "cancel", "inbox:cancel_run", "cancel a run that another process drives")
+    _action(actions, "cancel", "decide:cancel_run", "cancel a run that another process drives")
 
     line = "render every request again from the log and compare the bytes; no model is called"
     action = _action(actions, "replay", "replay:replay_run", line)

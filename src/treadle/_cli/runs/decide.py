@@ -1,4 +1,4 @@
-"""`runs approve`, `runs deny`, `runs answer`: a person's decision about calls that wait, or the result of one."""
+"""What a person decides about a run that somewhere else drives: approve, deny, answer, send a message, cancel."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import resume
 from treadle._cli.setup.launch import launch_of
 from treadle._engine.core.decisions import Answer
-from treadle._journal import Journal
+from treadle._journal import InboxItem, Journal
 from treadle._types.errors import ConfigError, RunBusyError, ToolError
 from treadle._types.events import Record
+from treadle._types.ids import fresh_id
 from treadle._types.messages import ToolCall
 from treadle._types.state import fold
 
@@ -100,3 +101,27 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
 
 def _say(text: str) -> None:
     print(clean(text), file=sys.stderr, flush=True)
+
+
+async def send_message(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await _unfinished(journal, args.run)
+    item = InboxItem(fresh_id(), run_id, "message", {"text": args.text})
+    await journal.put(item)
+    if fold(await journal.load(run_id)).finished is not None and await journal.recall(run_id, item.id):
+        raise ConfigError(f"run {run_id[:8]} has ended before it could read this: ask in a new run")
+    print(f"sent to run {run_id[:8]}, which reads it after its current step")
+    return 0
+
+
+async def cancel_run(args: argparse.Namespace, journal: Journal) -> int:
+    run_id = await _unfinished(journal, args.run)
+    await journal.put(InboxItem(fresh_id(), run_id, "cancel"))
+    print(f"run {run_id[:8]} will stop after its current step")
+    return 0
+
+
+async def _unfinished(journal: Journal, typed: str) -> str:
+    run_id = await find_run(journal, typed)
+    if (finished := fold(await journal.load(run_id)).finished) is not None:
+        raise ConfigError(f"run {run_id[:8]} has ended ({finished.stop_reason}) and reads no more messages")
+    return run_id

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from treadle._local.runtime.endless import EndlessText
 from treadle._local.runtime.slots import Segment
-from treadle._models.openai.llamacpp_schema import enforceable, plain_schema
+from treadle._models.openai.chat_wire import enforceable, plain_schema
 from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
 from treadle._models.transport.wire import ThinkSplitter, encode, with_cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from treadle._models.catalog.sizes import parameters_in
+from treadle._models.catalog.profiles import parameters_in
 
 _START = 65_536
 """Bytes. The general keys come first; after them there are vocabularies of megabytes, which are not read."""

@@ -13,8 +13,26 @@ import msgspec
 from treadle._lazy import load
 from treadle._models.catalog.prices import built_in_prices, updated_entry
 from treadle._models.catalog.providers import Provider
-from treadle._models.catalog.sizes import parameters_in
 from treadle._types.profile import Profile
+
+_SIZE = re.compile(
+    r"(?<![^\W_])(?<!\d\.)"  # at the start of a word
+    r"(?:(?P<experts>\d{1,3})x)?"
+    r"(?:(?P<billions>\d{1,4}(?:\.\d{1,3})?)b|(?P<millions>\d{2,4})m)"  # "1m" is the length of a window, never a size
+    r"(?![^\W_])",
+    re.IGNORECASE,
+)
+
+
+def parameters_in(name: str) -> float | None:
+    """Billions of parameters by the largest size in the name (others are of its parts); None without one."""
+    sizes = [
+        (float(match["billions"]) if match["billions"] else float(match["millions"]) / 1_000)
+        * int(match["experts"] or 1)
+        for match in _SIZE.finditer(name)
+    ]
+    return max(sizes, default=0.0) or None
+
 
 K, M = 1_000, 1_000_000
 

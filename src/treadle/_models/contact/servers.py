@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle._models.catalog.sizes import parameters_in
+from treadle._models.catalog.profiles import parameters_in
 from treadle._models.transport.wire import as_count, as_dict, as_list, as_text
 from treadle._types.profile import Prices
 

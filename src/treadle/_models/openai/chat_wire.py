@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from treadle._lazy import load
 from treadle._models.catalog.providers import Provider
@@ -97,7 +98,7 @@ class ChatWriter(Writer):
                 )
             return {self._provider.grammar_name: wanted.grammar}
         if wanted.kind == "schema" and wanted.schema is not None and self._provider.schema_name:
-            from treadle._models.openai.llamacpp_schema import plain_schema  # for such servers only
+            from treadle._models.openai.chat_wire import plain_schema  # for such servers only
 
             return {self._provider.schema_name: plain_schema(wanted.schema)}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
@@ -208,3 +209,34 @@ def is_strict(schema: Any) -> bool:
         closed = fields.get("additionalProperties") is False and set(as_list(fields.get("required"))) == set(properties)
         return closed and all(map(is_strict, properties.values()))
     return all(is_strict(value) for key, value in fields.items() if key not in ("enum", "const", "default", "examples"))
+
+
+_LOOK_AROUND = re.compile(r"\(\?[^:]|\\[1-9]|\\k<")
+
+
+def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema for the constraint engine that every build has."""
+    plain = cast("dict[str, Any]", enforceable(schema))
+    return {key: value for key, value in plain.items() if key != "x-guidance"}
+
+
+def enforceable(node: Any, names: bool = False) -> Any:
+    """A schema without what the constraint engine cannot compile: look-around in patterns, external references."""
+    if isinstance(node, list):
+        return [enforceable(item) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    fields = cast("dict[str, Any]", node)
+    if names:  # keys are the names of properties here, not keywords
+        return {key: enforceable(value) for key, value in fields.items()}
+    copied: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key in ("const", "enum", "default", "examples"):
+            copied[key] = value
+        elif isinstance(value, str) and (
+            (key == "pattern" and _LOOK_AROUND.search(value)) or (key == "$ref" and value[:1] != "#")
+        ):
+            continue
+        else:
+            copied[key] = enforceable(value, names=key in ("properties", "$defs", "definitions", "patternProperties"))
+    return copied

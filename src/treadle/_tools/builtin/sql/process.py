@@ -13,9 +13,8 @@ from typing import cast
 import msgspec
 
 from treadle._python_process import SAFE_FOLDER, module_command
-from treadle._tools.builtin.sql.databases import Source, open_database
 from treadle._tools.builtin.sql.rows import Rows, Schema
-from treadle._tools.builtin.sql.worker import GRACE_SECONDS, Answer, Question
+from treadle._tools.builtin.sql.worker import GRACE_SECONDS, Answer, Question, Source, open_database
 from treadle._types.errors import ToolError
 
 _MAX_IDLE = 2

@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import object_schema
-from treadle._tools.builtin.sql.databases import Source
 from treadle._tools.builtin.sql.process import WorkerDatabase
 from treadle._tools.builtin.sql.rows import Database, Limits
+from treadle._tools.builtin.sql.worker import Source
 from treadle._types.errors import ConfigError
 
 _START_SECONDS = 20.0

@@ -15,9 +15,36 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from treadle._tools.builtin.sql.databases import Source, open_database
 from treadle._tools.builtin.sql.rows import Database, Limits, Rows, Schema
 from treadle._types.errors import ToolError
+
+Kind = Literal["sqlite", "duckdb", "postgres"]
+
+
+class Source(Struct, frozen=True):
+    """Which database, and how it may be used."""
+
+    kind: Kind
+    location: str
+    """The path of a file, or the url of a server."""
+    limits: Limits
+    allow_folders: tuple[str, ...] = ()
+    allow_superuser: bool = False
+
+
+def open_database(source: Source) -> Database:
+    if source.kind == "sqlite":
+        from treadle._tools.builtin.sql.sqlite import Sqlite
+
+        return Sqlite(source.location, source.limits)
+    if source.kind == "duckdb":
+        from treadle._tools.builtin.sql.duckdb import DuckDb
+
+        return DuckDb(source.location, source.limits, source.allow_folders)
+    from treadle._tools.builtin.sql.postgres import Postgres
+
+    return Postgres(source.location, source.limits, source.allow_superuser)
+
 
 GRACE_SECONDS = 0.25
 """How long after its own time limit a query may take to end by itself; then its process is killed."""
