@@ -9,6 +9,7 @@ VARIABLES = {
     "TREADLE_JOURNAL_KEY": "the key that servers of one database share: each resumes the runs that one of them started",
     "TREADLE_CACHE": "the folder of downloaded models",
     "TREADLE_WEIGHTS": "where the file of a local model comes from: a file, a folder, `hub` or `mirror`",
+    "TREADLE_WARM_MINUTES": "for how long a local model stays loaded after a command of the terminal program (5)",
     "TREADLE_CPU_CODE": "`wheel`: a local model on ARM uses the wheel's own code, not the faster one of the package",
     "TREADLE_TOKEN": "the token that clients of `treadle serve` must send; needed to listen on other addresses",
     "TREADLE_DEBUG": "1: errors of the terminal program with their traceback",

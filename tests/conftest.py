@@ -63,6 +63,7 @@ def own_state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = next(states)
     folder.mkdir()
     monkeypatch.setenv("TREADLE_STATE", str(folder))
+    monkeypatch.setenv("TREADLE_WARM_MINUTES", "0")
     for name in _REMEMBERING:  # what a process knows of servers at addresses that another test may be given
         if (module := sys.modules.get(name)) is not None:
             module.forget()

@@ -137,10 +137,11 @@ class LocalModel(Closing):
         """Return whether `load` will download it first, which shows its own progress."""
         return weights.find(self._source) is None
 
-    def isolate(self) -> None:
-        """Put the model into a process of its own, unless it is loaded already."""
+    def isolate(self, warm_seconds: float = 0.0) -> None:
+        """Put the model into a process of its own, unless it is loaded already. With `warm_seconds` it stays loaded
+        there for the next process that asks for it within this time."""
         if self._runtime is None:
-            self._options = msgspec.structs.replace(self._options, isolated=True)
+            self._options = msgspec.structs.replace(self._options, isolated=True, warm_seconds=warm_seconds)
 
     async def read_ahead(self, request: Request) -> None:
         """Load the model and read the system prompt of a request that will come. Nothing is written."""

@@ -43,7 +43,7 @@ class Reading(ScriptedModel):
         self.isolated = False
         self.failure: Exception | None = None
 
-    def isolate(self) -> None:
+    def isolate(self, warm_seconds: float) -> None:
         self.isolated = True
 
     async def read_ahead(self, request: Request) -> None:

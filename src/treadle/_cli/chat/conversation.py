@@ -21,7 +21,7 @@ from treadle._cli.display.ansi import styled
 from treadle._cli.display.factory import open_display
 from treadle._cli.display.text import clean, one_line, plural, spent
 from treadle._cli.driving.conductor import Conductor
-from treadle._cli.driving.lifecycle import close, load_model, print_outcome
+from treadle._cli.driving.lifecycle import close, isolate, load_model, print_outcome
 from treadle._cli.runs.resume import fork_of
 from treadle._cli.setup.attachments import with_parts
 from treadle._cli.setup.launch import Launch, build_agent
@@ -50,8 +50,7 @@ class Ahead:
         model: Any = agent.model
         if not hasattr(model, "read_ahead") or model.needs_download:
             return
-        # In a process of its own: while it is loaded in this one no Python code runs, not even for Ctrl-C.
-        model.isolate()
+        isolate(model)
         request = beginning_of(agent.prepare("-"))
         work: Work = model.load if request is None else partial(model.read_ahead, request)
         self._stopping = threading.Event()

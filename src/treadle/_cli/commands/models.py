@@ -26,6 +26,7 @@ def register(commands: Any) -> None:
     prices.add_argument("--update", metavar="FILE_OR_URL", help=line)
     flag(prices, "--reset", help="use the built-in list only")
     parts.add_parser("list", help="the models that can be used")
+    parts.add_parser("stop", help="end the local models that stay loaded for the next command")
     for name, text in (("pull", "download models now"), ("remove", "delete downloaded models")):
         part = parts.add_parser(name, help=text)
         part.add_argument("names", nargs="+", metavar="NAME", help="like qwen3-4b, or hf:ORG/REPO/FILE.gguf")
@@ -36,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
         return _prices(args)
     if args.part == "pull":
         return _pull(args.names)
+    if args.part == "stop":
+        return _stop()
     if args.part == "remove":
         return _remove(args.names)
     return _list()
@@ -47,6 +50,13 @@ def _pull(names: list[str]) -> int:
     for name in names:
         path = weights.ensure(name.removeprefix("local:"))
         print(f"{name}: {path} ({path.stat().st_size / 1e9:.2f} GB)")
+    return 0
+
+
+def _stop() -> int:
+    from treadle._local.runtime.lease import end_all
+
+    print(f"{end_all()} ended")
     return 0
 
 

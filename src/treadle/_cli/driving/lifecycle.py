@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -10,6 +11,23 @@ from treadle._cli.display.notice import Waiting
 from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
 from treadle._engine.result import RunResult
 from treadle._journal import Journal
+from treadle._models.base import Model
+from treadle._types.errors import ConfigError
+
+WARM_MINUTES = 5.0
+
+
+def isolate(model: Model) -> None:
+    """Have a local model loaded in a process of its own, where it stays for the next command (`TREADLE_WARM_MINUTES`).
+    While it is loaded in this one no Python code runs, not even for Ctrl-C."""
+    if (own_process := getattr(model, "isolate", None)) is None:
+        return
+    given = os.environ.get("TREADLE_WARM_MINUTES", "")
+    try:
+        minutes = max(0.0, float(given)) if given else WARM_MINUTES
+    except ValueError:
+        raise ConfigError(f"TREADLE_WARM_MINUTES is {given!r}: give a number of minutes, 0 for not at all") from None
+    own_process(60 * minutes)
 
 
 async def load_model(agent: Agent, *, quiet: bool = False, ahead: Callable[[], Awaitable[None]] | None = None) -> None:
@@ -19,6 +37,7 @@ async def load_model(agent: Agent, *, quiet: bool = False, ahead: Callable[[], A
     served = getattr(agent.model, "asks_server", False)
     if served and agent.settings.probe and agent.settings.budget is None and agent.toolkit:
         await _try(agent, quiet)
+    isolate(agent.model)
     if (load := getattr(agent.model, "load", None)) is not None:
         has_bar = getattr(agent.model, "needs_download", False)
         with Waiting(f"loading {clean(agent.model.name)}", quiet=quiet or has_bar):

@@ -45,6 +45,8 @@ class Options(Struct, frozen=True):
     """The path of an adapter; requests say whether it is used."""
     prompt_folder: str = ""
     """The folder of evaluated prompts; empty: none are stored."""
+    warm_seconds: float = 0.0
+    """For how long the process of its own keeps it when this one has ended."""
 
 
 class Runtime:

@@ -10,6 +10,7 @@ import threading
 from weakref import WeakValueDictionary
 
 from treadle._local.runtime.runtime import InProcess, Options, Runtime
+from treadle._local.runtime.warm import attach
 from treadle._local.runtime.worker import Isolated
 from treadle._types.errors import ModelError
 
@@ -37,8 +38,14 @@ def load(options: Options) -> Runtime:
                 os.register_at_fork(after_in_child=_after_fork)
         runtime = _loaded.get(options)
         if runtime is None or not runtime.alive:
-            runtime = _loaded[options] = Isolated(options) if options.isolated else InProcess(options)
+            runtime = _loaded[options] = _open(options)
         return runtime
+
+
+def _open(options: Options) -> Runtime:
+    if not options.isolated:
+        return InProcess(options)
+    return (attach(options) if options.warm_seconds else None) or Isolated(options)
 
 
 def _close_all() -> None:

@@ -8,45 +8,38 @@ import secrets
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from treadle._local.runtime.lease import grant, wait_until_idle
 from treadle._local.runtime.runtime import ORIGIN, OnChunk, Options, Runtime, serve
 from treadle._models.transport.failures import connection_lost
 from treadle._python_process import SAFE_FOLDER, module_command
 from treadle._types.errors import ModelError, TreadleError
 
 
-class _Order(Struct, frozen=True):
+class Order(Struct, frozen=True):
     """The first line of the worker's input."""
 
     options: Options
     key: str
+    lease: str = ""
+    """The file that keeps a worker alive when whoever started it has ended; empty: it ends with its input."""
+    idle: float = 0.0
+    """For how many seconds nobody may use it before it ends."""
 
 
-class _Ready(Struct, frozen=True):
+class Ready(Struct, frozen=True):
     """The first line of the worker's output."""
 
     address: str = ""
     error: str = ""
 
 
-class Isolated(Runtime):
-    """The model in a worker process, reached at its loopback port."""
-
-    def __init__(self, options: Options) -> None:
-        key = secrets.token_urlsafe(24)
-        self._process = _start()
-        ready = self._order(_Order(options, key))
-        if ready.error:
-            self.close()
-            raise ModelError(ready.error, provider="local")
-        super().__init__(options, ready.address, key)
-
-    @property
-    def alive(self) -> bool:
-        return not self._broken and self._process.poll() is None
+class Remote(Runtime):
+    """The model in another process, reached at its loopback port."""
 
     def complete(self, body: bytes, on_chunk: OnChunk) -> None:
         self._stream("/v1/completions", body, on_chunk)
@@ -54,34 +47,9 @@ class Isolated(Runtime):
     def chat(self, body: bytes, on_chunk: OnChunk) -> None:
         self._stream("/v1/chat/completions", body, on_chunk)
 
-    def close(self) -> None:
-        # The worker ends when its input does, so it also ends when this process is killed.
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
     def __del__(self) -> None:
-        if hasattr(self, "_process"):
+        if hasattr(self, "_address"):
             self.close()
-
-    def _order(self, order: _Order) -> _Ready:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-            self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            return _Ready(
-                error="local: the model's process died while it loaded the model; check that there is enough memory"
-            )
-        return msgspec.json.decode(line, type=_Ready)
 
     def _stream(self, path: str, body: bytes, on_chunk: OnChunk) -> None:
         # Returning early closes the connection, which stops the model. No time-out: a process that dies closes it too.
@@ -93,29 +61,83 @@ class Isolated(Runtime):
         raise connection_lost(ORIGIN, "the runtime closed the connection in the middle of a reply")
 
 
-def _start() -> subprocess.Popen[bytes]:
+class Isolated(Remote):
+    """The model in a worker process that ends with this one."""
+
+    def __init__(self, options: Options) -> None:
+        key = secrets.token_urlsafe(24)
+        self._process, address = start(Order(options, key))
+        super().__init__(options, address, key)
+
+    @property
+    def alive(self) -> bool:
+        return not self._broken and self._process.poll() is None
+
+    def close(self) -> None:
+        end(self._process)
+
+
+def start(order: Order) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a worker, and wait until it has loaded the model: the process and its address."""
     command = module_command("treadle._local.runtime.worker")
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=SAFE_FOLDER)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=SAFE_FOLDER, start_new_session=bool(order.lease)
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(OSError):
+        process.stdin.write(msgspec.json.encode(order) + b"\n")
+        process.stdin.flush()
+    if line := process.stdout.readline():
+        ready = msgspec.json.decode(line, type=Ready)
+    else:
+        ready = Ready(
+            error="local: the model's process died while it loaded the model; check that there is enough memory"
+        )
+    if ready.error:
+        end(process)
+        raise ModelError(ready.error, provider="local")
+    return process, ready.address
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Close a worker's pipes and wait for it: it ends when its input does, so also when this process is killed."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def main() -> None:
-    """The worker process: load the model that the first line of input names, then serve until the input ends."""
+    """The worker process: load the model that the first line of input names, then serve until nobody needs it."""
     # Ctrl-C reaches all processes of the group; the parent decides whether the model is still needed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = sys.stdout.buffer
-    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=_Order)
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    if order.lease and os.fork():  # the parent waits for this process alone
+        os._exit(0)
     try:
         server = serve(order.options, order.key)
-        ready = _Ready(address=str(server.listening_address))
+        ready = Ready(address=str(server.listening_address))
     except TreadleError as error:
-        server, ready = None, _Ready(error=str(error))
+        server, ready = None, Ready(error=str(error))
     with contextlib.suppress(OSError):
+        if server is not None and order.lease:
+            grant(Path(order.lease), ready.address, order.key)
         out.write(msgspec.json.encode(ready) + b"\n")
         out.flush()
-        if server is not None:
+    if server is not None:
+        if order.lease:
+            wait_until_idle(Path(order.lease), order.idle)
+        else:
             sys.stdin.buffer.read()
-            # Nobody waits for what is being evaluated, and the end of the server would.
-            os._exit(0)
+        # Nobody waits for what is being evaluated, and the end of the server would.
+        os._exit(0)
 
 
 if __name__ == "__main__":
