@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,7 +16,7 @@ from kit import go
 from treadle import ScriptedModel
 from treadle._cli.main import main
 from treadle._config import load_agent
-from treadle._config.importing import import_workflow
+from treadle._config.importing import import_file, import_workflow
 from treadle._types.errors import ConfigError
 
 
@@ -116,6 +120,56 @@ def test_what_cannot_be_a_document_is_refused_in_one_line(components: dict[str, 
     assert "\n" not in str(refused.value)
 
 
+VALUES: list[Any] = [None, "", -1, True, [], {}, "x", 10**30, "{nobody@content}", ["a"], {"a": 1}, "${HOME}"]
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every entry of nested data: what it is in, and its key there."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from places(value[key])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_written_loads_and_anything_else_is_refused_in_one_line(seed: int, tmp_path: Path):
+    draw, workflow = Random(seed), copy.deepcopy(WORKFLOW)
+    inside, key = draw.choice(list(places(workflow["dsl"]["components"])))
+    if seed % 3:
+        inside[key] = draw.choice(VALUES)
+    else:
+        del inside[key]
+    source, target = tmp_path / "flow.json", tmp_path / "flow.agent.json"
+    source.write_text(json.dumps(workflow))
+    try:
+        import_file(source, target)
+    except ConfigError as error:
+        refusal = str(error).replace(str(source), "")
+    else:
+        load_agent(target, model=ScriptedModel([]))
+        return
+    assert not list(tmp_path.glob("flow.*.json"))
+    assert "\n" not in refusal
+    assert tempfile.gettempdir() not in refusal
+
+
+def test_a_workflow_reads_no_environment_variables_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET", "s3cret")
+    prompt = "print(`${SECRET} ${A:-${SECRET}}`)"
+    components = {"Agent:A": part("Agent", [], [], sys_prompt=prompt)}
+    (tmp_path / "flow.json").write_text(json.dumps({"dsl": {"components": components}}))
+    import_file(tmp_path / "flow.json", tmp_path / "flow.agent.json")
+    model = ScriptedModel(["ok"])
+    go(load_agent(tmp_path / "flow.agent.json", model=model).run("q"))
+    assert prompt in str(model.requests[0].messages)
+
+
+def test_a_model_that_there_is_not_here_is_reported(tmp_path: Path):
+    components = {"Agent:A": part("Agent", [], [], llm_id="m@Nobody")}
+    imported = import_workflow({"dsl": {"components": components}}, name="flow")
+    assert "llm_id" not in imported.document["components"]["Agent:A"]["obj"]["params"]
+    assert "add llm_id, or import with --model" in imported.report()
+
+
 def test_branches_code_and_requests_are_translated():
     workflow = {
         "Agent:A": part("Agent", ["Switch:S"], [], tools=[{"component_name": "Fax", "params": {}}]),
@@ -126,7 +180,7 @@ def test_branches_code_and_requests_are_translated():
         "CodeExec:C": part("CodeExec", [], ["Switch:S"], lang="python", script="def main(x):\n    return x",
                            arguments={"x": "Agent:A@content"}),
     }  # fmt: skip
-    imported = import_workflow({"dsl": {"components": workflow}}, name="flow", model="m")
+    imported = import_workflow({"dsl": {"components": workflow}}, name="flow", model="openai:m")
     made = {name: one["obj"]["params"] for name, one in imported.document["components"].items()}
     assert made["Switch:S"]["conditions"][0]["items"][0]["value"] == "{{sys.query}}"
     assert made["Invoke:I"]["variables"] == {"q": "{{Agent:A@content}}"}

@@ -7,17 +7,27 @@ could not do what it says without it, the import is refused.
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
 from treadle._config.build import BUILTIN_BY_COMPONENT
 from treadle._config.components import Input
 from treadle._config.scope import parsed
+from treadle._models.catalog.registry import check_model_name
+from treadle._models.scripted import ScriptedModel
+from treadle._safety.data import decode_json, read_text
+from treadle._tools.builtin.knowledge.base import KnowledgeBase
 from treadle._types.errors import ConfigError
 
 _REFERENCE = re.compile(r"\{{1,2}\s*((?:sys|env)\.[\w.]+|[A-Za-z][\w:-]*@[\w.-]+)\s*\}{1,2}")
+_VARIABLE = re.compile(r"\$(?=\{[A-Za-z_])")
 _INGESTION = {
     "file", "parser", "tokenizer", "tokenchunker", "titlechunker", "splitter", "hierarchicalmerger", "extractor",
 }  # fmt: skip
@@ -71,6 +81,32 @@ class Imported(Struct):
         return "\n".join(f"{title}: {line}" for title, lines in groups for line in lines)
 
 
+def import_file(source: Path, target: Path, *, model: str = "") -> Imported:
+    """Write the document of an exported workflow, and the empty bases it names. What would not load is not written."""
+    from treadle._config import load_agent
+
+    imported = import_workflow(decode_json(read_text(source)), name=source.stem, model=model, where=str(source))
+    with TemporaryDirectory() as folder:
+        draft = _written(imported, Path(folder) / target.name)
+        try:
+            load_agent(draft, model=ScriptedModel([]))
+        except ConfigError as error:
+            problem = str(error).replace(f"{draft}: ", "")
+            raise ConfigError(f"{source}: what it describes does not load: {problem}") from None
+    _written(imported, target)
+    return imported
+
+
+def _written(imported: Imported, target: Path) -> Path:
+    target.write_bytes(msgspec.json.format(msgspec.json.encode(imported.document), indent=2))
+    for path in imported.bases:
+        KnowledgeBase(target.parent / path).documents()
+    for path in imported.databases:
+        with closing(sqlite3.connect(target.parent / path)):
+            pass
+    return target
+
+
 def import_workflow(data: Any, *, name: str, model: str = "", where: str = "the file") -> Imported:
     """Translate an exported workflow; `ConfigError` in one line when it cannot be one of our documents."""
     outer = _mapping(data)
@@ -112,7 +148,7 @@ class _Importer:
         for part in sorted(self.workflow.keys() - {"components", "globals", "variables"}):
             if self.workflow[part]:
                 self.result.dropped.append(f"{part}: the editor's, or of an earlier conversation")
-        self.result.document = document
+        self.result.document = _literal(document)
         self.result.bases = list(self.bases.values())
         return self.result
 
@@ -198,10 +234,7 @@ class _Importer:
 
     def _agent(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         made = {key: self._text(params[key]) for key in _AGENT_KEPT if params.get(key) not in (None, "")}
-        made["llm_id"] = self.model or made.get("llm_id", "")
-        if not made["llm_id"]:
-            del made["llm_id"]
-            self.result.dropped.append(f"{name}: it names no model: add llm_id, or import with --model")
+        made |= self._model(name, made.pop("llm_id", ""))
         listed: Any = params.get("prompts")
         prompts = [{"role": "user", "content": listed}] if isinstance(listed, str) else _rows(listed)
         made["prompts"] = self._text(
@@ -228,6 +261,18 @@ class _Importer:
         return made
 
     _llm = _agent
+
+    def _model(self, name: str, spec: Any) -> dict[str, str]:
+        """The model of an agent; none, with a line of the report, where it names none that there is here."""
+        try:
+            check_model_name(chosen := self.model or str(spec or ""))
+        except ConfigError as error:
+            if self.model:
+                raise
+            why = str(error) if spec else "it names no model"
+            self.result.dropped.append(f"{name}: {why}: add llm_id, or import with --model")
+            return {}
+        return {"llm_id": chosen}
 
     def _agent_tool(self, name: str, ref: dict[str, Any]) -> dict[str, Any] | None:
         kind = str(ref["component_name"]).replace("_", "").replace(" ", "").lower()
@@ -292,8 +337,7 @@ class _Importer:
                 "to": entry.get("to") or [],
             }
         made = {"category_description": categories, "query": self._ref(params.get("query"))}
-        if self.model or params.get("llm_id"):
-            made["llm_id"] = self.model or params["llm_id"]
+        made |= self._model(name, params.get("llm_id"))
         if params.get("message_history_window_size") is not None:
             made["message_history_window_size"] = params["message_history_window_size"]
         if params.get("temperature") is not None:
@@ -394,6 +438,15 @@ class _Importer:
         arguments = {key: f"{{{{{self._ref(ref)}}}}}" for key, ref in _mapping(params.get("arguments")).items()}
         self._drop(name, params, {"lang", "script", "arguments"})
         return {"script": str(params.get("script") or ""), "arguments": arguments}
+
+
+def _literal(value: Any) -> Any:
+    """A value whose texts stay as they are: what comes from elsewhere reads no environment variables."""
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_literal(item) for item in cast("list[Any]", value)]
+    return _VARIABLE.sub("${AS_WRITTEN_IN_THE_WORKFLOW:-$}", value) if isinstance(value, str) else value
 
 
 def _mapping(value: Any) -> dict[str, Any]:

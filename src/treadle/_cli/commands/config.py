@@ -45,32 +45,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     """Write the document, the empty bases it names, and the report."""
-    import sqlite3
-    from contextlib import closing
     from pathlib import Path
 
-    import msgspec
-
-    from treadle._config.checking import check_file
-    from treadle._config.importing import import_workflow
-    from treadle._safety.data import decode_json, read_text
-    from treadle._tools.builtin.knowledge.base import KnowledgeBase
+    from treadle._config.importing import import_file
     from treadle._types.errors import ConfigError
 
     source = Path(args.file)
     target = Path(args.output or f"{source.stem}.agent.json")
     if target.exists():
         raise ConfigError(f"{target} exists already: choose another file with --output")
-    imported = import_workflow(decode_json(read_text(source)), name=source.stem, model=args.model, where=str(source))
-    target.write_bytes(msgspec.json.format(msgspec.json.encode(imported.document), indent=2))
-    for path in imported.bases:
-        KnowledgeBase(target.parent / path).documents()
-    for path in imported.databases:
-        with closing(sqlite3.connect(target.parent / path)):
-            pass
-    print(imported.report())
+    print(import_file(source, target, model=args.model).report())
     print(f"written: {target}")
-    problems = [line for line in check_file(target).problems if "llm_id" not in line]
-    for problem in problems:
-        print(f"treadle: {problem}", file=sys.stderr)
-    return exit_codes.USAGE if problems else exit_codes.OK
+    return exit_codes.OK
