@@ -6,7 +6,10 @@ import asyncio
 import os
 import stat
 import subprocess
+import sys
+import threading
 from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +206,55 @@ def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
         assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), ("A file",)]
 
     go(main())
+
+
+@needs_isolation
+def test_a_sandbox_reaches_the_hosts_it_is_allowed_and_no_other(place: Place):
+    asked: list[str] = []
+
+    class Site(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(f"{self.path} {self.rfile.read(int(self.headers['Content-Length'])).decode()}")
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"from outside")
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    program = """
+import sys, urllib.request, http.client
+for url in sys.argv[1:]:
+    try:
+        print(urllib.request.urlopen(url, data=b"x=1", timeout=20).read().decode())
+    except Exception as error:
+        print(getattr(error, "code", error), error.read().decode() if hasattr(error, "read") else "")
+tunnel = http.client.HTTPConnection("127.0.0.1", 3128, timeout=20)
+tunnel.set_tunnel("localhost", int(sys.argv[1].split(":")[2].split("/")[0]))
+tunnel.request("POST", "/tunnel", b"y")
+print(tunnel.getresponse().read().decode())
+"""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        port = site.server_port
+        machine = Sandbox(network=[f"localhost:{port}", "*.invalid"]).open(place)
+        assert machine.reaches_out, "it can send, so that it is asked"
+        urls = [f"http://localhost:{port}/a?b", f"http://127.0.0.1:{port}/", "http://localhost/", "http://a.invalid/"]
+        # The proxy of the variables is by-passed for this machine, as is usual: here it stands for another one.
+        line = ["env", "-u", "no_proxy", sys.executable, "-c", program, *urls]
+        done = subprocess.run(machine.command(line), capture_output=True, text=True, timeout=100, check=False)
+        site.shutdown()
+    out = [line for line in done.stdout.splitlines() if line]
+    assert out[0] == out[-1] == "from outside", done
+    assert out[1].startswith(f"403 this sandbox may not reach 127.0.0.1:{port}; its user can allow it")
+    assert "localhost:80" in out[2]
+    assert "502" in done.stdout
+    assert asked == ["/a?b x=1", "/tunnel y"]
+    assert run_in(machine, "env | grep -i _proxy | wc -l; exit 3", read_only=False) == "7"
+    assert subprocess.run(machine.command(["sh", "-c", "exit 3"]), check=False).returncode == 3
+    assert run_in(machine, "ls /run/treadle-gateway", read_only=True).endswith("No such file or directory")
+    machine.close()
+    for wrong in ("http://pypi.org", "a b", "*", "pypi.org/x"):
+        with pytest.raises(ConfigError, match="is no host"):
+            Sandbox(network=[wrong]).open(place)
+    with pytest.raises(ConfigError, match="list of hosts"):
+        Workspace(place.source, backend="sandbox", network="pypi.org")

@@ -27,6 +27,7 @@ from treadle._python_process import SAFE_FOLDER
 from treadle._safety.secrets import environment_secrets
 from treadle._types.errors import ConfigError, ToolError
 from treadle._workspace import processes
+from treadle._workspace.gateway import Gateway
 from treadle._workspace.machine import Machine
 from treadle._workspace.overlay import Overlay, OverlayRefusedError, layers_of
 
@@ -133,22 +134,32 @@ class HostMachine(LocalMachine):
 class SandboxMachine(LocalMachine):
     """Its programs see the system read-only, this folder, and nothing else of the person's."""
 
-    def __init__(self, place: Place, overlay: Overlay | None, *, network: bool) -> None:
+    def __init__(self, place: Place, overlay: Overlay | None, *, network: bool | Sequence[str]) -> None:
         super().__init__(place.own if overlay is None else overlay.root, place.mark)
-        self._network, self.overlay = network, overlay
+        self._network, self.overlay = network is True, overlay
+        self._gateway = Gateway(network) if not isinstance(network, bool) and network else None
         if overlay is not None:
             self.shown = place.source  # an environment in the folder works only where it was made
 
     @property
     def reaches_out(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._network
+        return self._network or self._gateway is not None
+
+    def command(
+        self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
+    ) -> list[str]:
+        way = self._gateway if not read_only else None
+        line = argv if way is None else way.line(argv)
+        return super().command(line, read_only=read_only, env=env, pass_fds=pass_fds)
 
     def _environment(self, env: Mapping[str, str] | None) -> list[str]:
         shown = {name: os.environ[name] for name in _KEPT_BY_SANDBOX if name in os.environ}
-        return super()._environment({**shown, "HOME": "/tmp", **(env or {})})
+        out = self._gateway.environment() if self._gateway is not None else {}
+        return super()._environment({**shown, **out, "HOME": "/tmp", **(env or {})})
 
     def _working(self) -> list[str]:
-        return self._isolation(writable=True, network=self._network)
+        way = self._gateway.options if self._gateway is not None else []
+        return [*self._isolation(writable=True, network=self._network), *way]
 
     def _reading(self) -> list[str]:
         return self._isolation(writable=False, network=False)
@@ -162,8 +173,9 @@ class SandboxMachine(LocalMachine):
         ]
 
     def close(self) -> None:
-        if self.overlay is not None:
-            self.overlay.close()
+        for part in (self.overlay, self._gateway):
+            if part is not None:
+                part.close()
 
 
 _ENDS_WITH_US = ("--die-with-parent", "--unshare-pid")
@@ -236,7 +248,7 @@ class Worktree(Copy):
 class Sandbox(Copy):
     name = "sandbox"
 
-    def __init__(self, *, network: bool = False) -> None:
+    def __init__(self, *, network: bool | Sequence[str] = False) -> None:
         self.network = network
 
     def open(self, place: Place) -> OpenMachine:

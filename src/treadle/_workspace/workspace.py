@@ -7,7 +7,7 @@ forked, or asked again from an earlier record begins with exactly the files of t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -72,9 +72,9 @@ class Workspace(Plugin):
 
     `backend`: `copy` (each run has a copy of the folder), `worktree` (a checkout of its git repository), `sandbox` (the
     folder shows through read-only under what the run writes, or is copied where this system cannot do that; programs
-    see nothing else and have no network unless `network`), `host` (the folder itself: tools ask
-    before they write), or an object that makes machines. What a run did to its copy is brought into the folder with
-    `treadle runs apply`.
+    see nothing else and have no network unless `network`: all of it, or a list of hosts), `host` (the folder itself:
+    tools ask before they write), or an object that makes machines. What a run did to its copy is brought into the
+    folder with `treadle runs apply`.
 
     `on_interrupt`: what becomes of the files after a crash in the middle of a call: `keep` leaves them as the call left
     them, `restore` brings them back to what they were before it. Both trees are in the log.
@@ -89,13 +89,15 @@ class Workspace(Plugin):
         folder: str | PathLike[str] = ".",
         *,
         backend: BackendName | Backend = "copy",
-        network: bool = False,
+        network: bool | Sequence[str] = False,
         on_interrupt: Literal["keep", "restore"] = "keep",
         rules: Rules | None = None,
     ) -> None:
         self.folder = Path(folder).expanduser().absolute()
         if not self.folder.is_dir():
             raise ConfigError(f"workspace: there is no folder {self.folder}")
+        if isinstance(network, str):
+            raise ConfigError(f"workspace: network is a list of hosts: write network=[{network!r}]")
         self.backend = _backend(backend, network=network)
         self.on_interrupt, self.rules = on_interrupt, rules or Rules()
         self._open: WeakKeyDictionary[RunContext, Opened] = WeakKeyDictionary()
@@ -313,7 +315,7 @@ def _whole(opened: Opened, fill: Callable[[], T]) -> T:
     return done
 
 
-def _backend(backend: BackendName | Backend, *, network: bool) -> Backend:
+def _backend(backend: BackendName | Backend, *, network: bool | Sequence[str]) -> Backend:
     if not isinstance(backend, str):
         return backend
     if backend not in NAMED:

@@ -30,6 +30,8 @@ def register(commands: Any) -> None:
         "used), copy, worktree (a checkout of what is committed), host (your files themselves, asked for each change)",
     )
     flag(parser, "--network", help="let programs in the sandbox use the network; what may send is then asked about")
+    line = "a host that programs in the sandbox may reach, like pypi.org or *.example.com; may be repeated"
+    repeatable(parser, "--host", metavar="HOST", help=line)
     line = "commands that need no question, such as 'git status|pytest *'; may be repeated"
     repeatable(parser, "--allow", metavar="RULES", help=line)
     earlier = parser.add_mutually_exclusive_group()

@@ -75,6 +75,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     workspace: str = ""
     """The backend of the folder that its runs work in; empty where they work in none."""
     network: bool = False
+    hosts: tuple[str, ...] = ()
     allow: str = ""
     """Commands that need no question."""
 
@@ -105,6 +106,7 @@ def launch_from(args: argparse.Namespace) -> tuple[Launch, Choice | None]:
         settings=settings_from(args, user),
         workspace=getattr(args, "workspace", "") or (default_workspace() if args.preset == "coding" else ""),
         network=getattr(args, "network", False),
+        hosts=tuple(getattr(args, "host", None) or ()),
         allow="|".join(getattr(args, "allow", ())),
     )
     return launch, choice
@@ -272,7 +274,7 @@ def _workspace(launch: Launch) -> dict[str, Any]:
     from treadle._workspace.workspace import Workspace
 
     backend: Any = launch.workspace
-    workspace = Workspace(launch.folder, backend=backend, network=launch.network)
+    workspace = Workspace(launch.folder, backend=backend, network=launch.network or launch.hosts)
     return {"workspace": workspace, "plugins": [Coding(allow=launch.allow)]}
 
 
