@@ -102,8 +102,8 @@ class Gateway:
         if not named and not below:
             return None
         # Whoever has a name below an allowed domain must not lead into this network with it.
-        found = asyncio.run(system_resolve(host, port))
-        for address in found if named else filter(is_public, found):
+        addresses = asyncio.run(system_resolve(host, port))
+        for address in addresses if named else filter(is_public, addresses):
             with suppress(OSError):
                 return socket.create_connection((address, port), timeout=_CONNECT_SECONDS)
         raise OSError("it cannot be reached")
@@ -115,7 +115,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     gateway: Gateway
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """What a program in the sandbox sends wrongly ends its connection and is worth no word."""
+        """Say nothing: what a program in the sandbox sends wrongly ends its connection."""
 
 
 class _Request(socketserver.StreamRequestHandler):
@@ -146,9 +146,9 @@ class _Request(socketserver.StreamRequestHandler):
                 self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
                 path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-                kept = [one for one in headers if not one.lower().startswith(b"connection:")]
+                others = [one for one in headers if not one.lower().startswith(b"connection:")]
                 head = f"{method} {path} HTTP/1.1\r\nConnection: close\r\n".encode("latin-1")
-                out.sendall(head + b"".join(kept) + b"\r\n")
+                out.sendall(head + b"".join(others) + b"\r\n")
             back = threading.Thread(target=copy, args=(out, self.connection), daemon=True)
             back.start()
             copy(self.connection, out)
