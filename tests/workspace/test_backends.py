@@ -19,8 +19,9 @@ from tests.kit import call, go
 from treadle import Agent, ConfigError, ScriptedModel, ToolContext, Workspace, fork, open_journal, tool
 from treadle._types.errors import ToolError
 from treadle._types.events import ToolDone, TreeSaved, WorkspaceOpened
-from treadle._workspace import backends, overlay
+from treadle._workspace import backends, overlay, processes
 from treadle._workspace.backends import Container, Copy, LocalMachine, Place, Sandbox, can_isolate, plain_environment
+from treadle._workspace.ssh import Ssh
 from treadle._workspace.workspace import machine_of
 
 needs_isolation = pytest.mark.skipif(not can_isolate(), reason="bubblewrap cannot be used here")
@@ -258,3 +259,53 @@ print(tunnel.getresponse().read().decode())
             Sandbox(network=[wrong]).open(place)
     with pytest.raises(ConfigError, match="list of hosts"):
         Workspace(place.source, backend="sandbox", network="pypi.org")
+
+
+def test_work_on_another_machine(tmp_path: Path):
+    """The contract, with programs in place of ssh and sshfs that do on this computer what they are asked."""
+    (tmp_path / "there").mkdir()
+    (source := tmp_path / "project").mkdir()
+    (source / "a.txt").write_text("one")
+    programs = {
+        "ssh": 'shift 2; exec env -i HOME=/ PATH="$PATH" sh -c "$1"',
+        "sshfs": 'rmdir "$2"; ln -s "${1#host:}" "$2"',
+        "unmount": 'rm "$1"; mkdir "$1"',
+    }
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    ssh, mount, unmount = ([str(tmp_path / name)] for name in programs)
+    backend = Ssh("host", str(tmp_path / "there"), ssh=ssh, mount=mount, unmount=unmount)
+
+    @tool
+    async def bash(context: ToolContext, command: str) -> str:
+        """Run a command there, and look at the file here."""
+        machine = machine_of(context.run)
+        out = await asyncio.to_thread(run_in, machine, command)
+        return f"{out} {(machine.root / 'a.txt').read_text()}"
+
+    async def main() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        calls = [
+            call("bash", command="echo 2 > a.txt; pwd"),
+            call("bash", command="sleep 100 >/dev/null 2>&1 & echo 'it is' 3 > a.txt"),
+        ]
+        agent = Agent(
+            ScriptedModel([*calls, "done"]), [bash], workspace=Workspace(source, backend=backend), journal=journal
+        )
+        result = await agent.run("go")
+        there = str(tmp_path / "there" / result.run_id)
+        assert [step.observation for step in result.steps] == [f"{there} 2\n", " it is 3\n"]
+        events = [record.event for record in await journal.load(result.run_id)]
+        assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), *[("M a.txt",)] * 2]
+        forked = await fork(journal, result.run_id, 2)
+        agent.models = (ScriptedModel([call("bash", command="true"), "done"]),)
+        assert (await agent.resume(forked)).steps[-1].observation == " 2\n"
+        assert processes.marked(result.run_id) == [], "what it has left working there has ended with it"
+
+    go(main())
+    assert (source / "a.txt").read_text() == "one"
+    with pytest.raises(ConfigError, match="is no host"):
+        Ssh("-oProxyCommand=x")
+    with pytest.raises(ConfigError, match="failed"):
+        Ssh("host", ssh=["false"]).open(Place(source, tmp_path / "own", "mark"))

@@ -260,3 +260,19 @@ def test_an_agent_without_a_workspace_imports_nothing_of_it():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_folder_that_was_being_filled_when_the_process_was_killed_is_filled_again(project: Path, tmp_path: Path):
+    async def main() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        own = tmp_path / "runs.db.trees" / "runs" / "half"
+        own.mkdir(parents=True)
+        (own / "a.txt").write_text("on")
+        own.with_name("half.unfinished").touch()
+        started = (await journal.load((await agent(project, journal=journal).run("go")).run_id))[0].event
+        await journal.append([Record("half", 0, 1.0, started)])
+        result = await agent(project, "cat a.txt sub/b.txt", journal=journal).resume("half")
+        assert result.steps[0].observation == "onetwo"
+        assert not own.with_name("half.unfinished").exists()
+
+    go(main())

@@ -27,7 +27,7 @@ from treadle._workspace.differences import summary
 from treadle._workspace.machine import Machine
 from treadle._workspace.objects import EMPTY, Objects
 from treadle._workspace.overlay import Overlay
-from treadle._workspace.places import folder_of, objects_of
+from treadle._workspace.places import folder_of, objects_of, remove
 from treadle._workspace.restore import restore
 from treadle._workspace.snapshot import Rules, Snapshot, Tracked
 
@@ -217,13 +217,18 @@ class Workspace(Plugin):
 
     def _fill(self, opened: Opened, base: bytes | None) -> None:
         place, objects = opened.place, opened.tracked.objects
+        mark = _unfinished(place.own)
         if base is None and opened.overlay is None:
+            if mark.exists() and not place.own.is_mount():  # a process was killed here
+                remove(place.own)
             if not place.own.exists():
+                mark.touch()
                 self.backend.prepare(place)
-            if not place.own.exists():
+            if not place.own.exists() or not any(place.own.iterdir()):
                 base = Tracked(place.source, objects, self.rules).save().tree
         if base is not None:
             _whole(opened, lambda: restore(opened.tracked, base))
+        mark.unlink(missing_ok=True)
 
     def _event(self, opened: Opened) -> WorkspaceOpened:
         source = str(self.folder) if opened.backend.own else ""
