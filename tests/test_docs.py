@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from programs import run_programs
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = os.environ.get("PYTHONPATH", "")
 TESTED_ELSEWHERE = {"first_hour.md"}
 """Pages whose programs are run, and more, by tests of their own."""
 PAGES = [
@@ -31,14 +27,8 @@ def snippets() -> list[tuple[str, str]]:
     return blocks
 
 
-@pytest.mark.parametrize(("where", "code"), snippets(), ids=[where for where, _ in snippets()])
-def test_snippet(where: str, code: str, tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        env={"PATH": "", "HOME": str(tmp_path), "TREADLE_STATE": str(tmp_path), "PYTHONPATH": SOURCES},
-    )  # fmt: skip
-    assert done.returncode == 0, f"{where}\n{done.stdout}{done.stderr}"
-
-
-def test_there_are_snippets():
-    assert len(snippets()) >= 2
+def test_snippets(tmp_path: Path):
+    done = run_programs(dict(snippets()), tmp_path)
+    failed = [f"{where}\n{ran.out}{ran.err}" for where, ran in done.items() if ran.code]
+    assert failed == [], "\n".join(failed)
+    assert len(done) > 50
