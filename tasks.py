@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent
 LOCKS = ROOT / "requirements"
 ADAPTERS = ROOT / "packages" / "treadle-adapters"
 SYSTEM_PROGRAMS = {
-    "chromium": "chromium",
+    "chromium-headless-shell": "chromium-headless-shell",
     "firefox-esr": "firefox-esr",
     "bwrap": "bubblewrap",
     "nginx": "nginx-light",

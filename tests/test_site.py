@@ -6,7 +6,6 @@ import importlib
 import inspect
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from test_house import LAYERS
+from web.conftest import CHROMIUM
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -255,12 +255,11 @@ def test_the_site_builds_without_a_warning(site: Path):
 def test_the_site_works_without_a_server_and_fetches_nothing(site: Path):
     """Opened as a file, in a browser: the search finds pages, and no request leaves the folder."""
     api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium")
-    if program is None:
+    if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     requested: list[str] = []
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page()
         page.on("request", lambda request: requested.append(request.url))
         page.goto((site / "index.html").as_uri())

@@ -26,9 +26,9 @@ def tasks() -> ModuleType:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a machine's only programs: an `apt-get` that keeps what it is asked for, and chromium."""
+    """The folder of a machine's only programs: an `apt-get` that keeps what it is asked for, and a browser."""
     program(tmp_path / "apt-get", 'echo "$@" >> "$0.log"')
-    program(tmp_path / "chromium", "")
+    program(tmp_path / "chromium-headless-shell", "")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/nothing")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("CI", "true")
