@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Unpack
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import msgspec
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
+from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
-from treadle._journal.catalog.memory import fitting, overview_of, page
-from treadle._journal.catalog.requests import RememberedRequests, stamped
 from treadle._journal.catalog.values import (
     BACKFILL,
-    SAID,
     Overview,
     RequestNote,
     RunFilter,
     RunSummary,
     Thumb,
     ToolUse,
-    ascii_parts,
 )
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.rows import (
-    QUESTION_CHARS,
     Row,
     initial_info,
     not_found,
@@ -35,7 +32,12 @@ from treadle._journal.rows import (
     to_rows,
 )
 from treadle._types.errors import RunBusyError
-from treadle._types.events import Record, encode_event
+from treadle._types.events import Record
+
+if TYPE_CHECKING:
+    import sqlite3
+
+T = TypeVar("T")
 
 
 class MemoryJournal:
@@ -55,7 +57,10 @@ class MemoryJournal:
         """Which contents each run has."""
         self._inbox: list[InboxItem] = []
         self._pending_items = PendingItems()
-        self._requests = RememberedRequests()
+        self._tables: sqlite3.Connection | None = None
+        """For lists and sums: made when somebody first wants some, as most journals in memory are never asked."""
+        self._changed: set[str] = set()
+        """The runs that the tables do not have as they are now."""
 
     async def append(self, records: Sequence[Record]) -> None:
         if not records:
@@ -74,6 +79,7 @@ class MemoryJournal:
             if status := status_after(record.event):
                 info = msgspec.structs.replace(info, status=status[0], stop_reason=status[1])
         self._infos[run] = info
+        self._changed.add(run)
         self._pending_items.forget(run, self._pending_items.recorded_by(records))
 
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
@@ -93,20 +99,20 @@ class MemoryJournal:
         return msgspec.structs.replace(record, event=detached(record.event)[0])
 
     async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        return page(self._matching(only), limit, after)
+        return self._ask(lambda words, driven: sql.list_runs(only, words, driven, limit, after), only.get("said", ""))
 
-    def _matching(self, only: RunFilter) -> list[RunInfo]:
-        fits = fitting(only)
-        parts = ascii_parts(only.get("said", ""))
-        infos = (info for info in map(self._shown, self._newest_first()) if fits(info))
-        return [info for info in infos if not parts or self._contains(info, parts)]
+    def _ask(self, steps: Callable[[sql.Words, Sequence[str]], sql.Steps[T]], said: str = "") -> T:
+        from treadle._journal.catalog import memory as catalog
 
-    def _contains(self, info: RunInfo, parts: Sequence[str]) -> bool:
-        """Search the same texts as the databases do."""
-        records = self._logs[info.run_id][0 if len(info.question) >= QUESTION_CHARS else 1 :]
-        events = (record.event for record in records if record.event.__struct_config__.tag in (*SAID, "run_started"))
-        texts = (encode_event(event).decode().lower() for event in events)
-        return any(all(part in text for part in parts) for text in (info.question.lower(), *texts))
+        if self._tables is None:
+            self._tables = catalog.new_catalog()
+            weakref.finalize(self, self._tables.close)
+        catalog.bring_up_to_date(self._tables, self._changed, self._infos, self._tools)
+        self._changed.clear()
+        if said:
+            catalog.fill_records(self._tables, self._logs)
+        driven = [run for run, (_, owner) in self._claims.items() if owner]
+        return catalog.run(self._tables, steps(catalog.WORDS, driven))
 
     def _shown(self, info: RunInfo) -> RunInfo:
         idle = info.status == "running" and not self._driver(info.run_id)
@@ -118,9 +124,8 @@ class MemoryJournal:
         return self._shown(self._infos[run_id])
 
     async def overview(self, **only: Unpack[RunFilter]) -> Overview:
-        ended = [info.run_id for info in self._infos.values() if info.status == "finished" and info.summary is None]
-        await summarise_older(self, ended[-BACKFILL:])
-        return overview_of(self._matching(only), self._tools, pending=max(0, len(ended) - BACKFILL))
+        await summarise_older(self, self._ask(lambda words, driven: sql.unsummarised(BACKFILL)))
+        return self._ask(lambda words, driven: sql.overview(only, words, driven), only.get("said", ""))
 
     async def annotate(
         self,
@@ -134,12 +139,14 @@ class MemoryJournal:
         info = await self.info(run_id)
         noted = changed_annotations(info, tags, note, thumb, title)
         self._infos[run_id] = with_annotations(self._infos[run_id], noted)
+        self._changed.add(run_id)
         return with_annotations(info, noted)
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
         if run_id in self._infos:
             self._infos[run_id] = msgspec.structs.replace(self._infos[run_id], summary=summary)
             self._tools[run_id] = tools
+            self._changed.add(run_id)
 
     def _newest_first(self) -> Sequence[RunInfo]:
         return sorted(self._infos.values(), key=lambda info: info.created)[::-1]
@@ -162,7 +169,7 @@ class MemoryJournal:
         used = {key for keys in self._uses.values() for key in keys}
         self._contents = {key: content for key, content in self._contents.items() if key in used}
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
-        self._requests.forget_runs(tree)
+        self._changed.update(tree)
 
     async def gc(
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
@@ -218,13 +225,13 @@ class MemoryJournal:
         return len(self._inbox) < count
 
     async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        return self._requests.note(key, stamped(note), since, alone)
+        return self._ask(lambda words, driven: sql.note_request(key, note, since, alone))
 
     async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return self._requests.noted(key, since)
+        return self._ask(lambda words, driven: sql.noted_requests(key, since))
 
     async def forget_request(self, key: str, run_id: str) -> None:
-        self._requests.forget(key, run_id)
+        self._ask(lambda words, driven: sql.forget_request(key, run_id))
 
     async def aclose(self) -> None:
         """There is nothing to close: the records can still be read."""

@@ -6,14 +6,14 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from typing import Any, TypeVar, Unpack, cast
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import summarise_older
-from treadle._journal.catalog.postgres import Catalog
-from treadle._journal.catalog.requests import Requests, stamped
+from treadle._journal.catalog.postgres import WORDS, Catalog
 from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
@@ -63,7 +63,6 @@ class PostgresJournal:
         self._reconnect_timeout = reconnect_timeout
         self._store = Store(schema, lease)
         self._catalog = Catalog(schema)
-        self._requests = Requests(schema)
         self._driver: Any = None
         self._pool: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -100,23 +99,15 @@ class PostgresJournal:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
 
     async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        async def job(con: Connection) -> list[RunInfo]:
-            return await self._catalog.list_runs(con, only, await self._store.driven_runs(con), limit, after)
-
-        return await self._run(job)
+        return await self._ask(lambda driven: sql.list_runs(only, WORDS, driven, limit, after))
 
     async def info(self, run_id: str) -> RunInfo:
-        async def job(con: Connection) -> RunInfo:
-            return await self._catalog.info(con, run_id, await self._store.driven_runs(con))
-
-        return await self._run(job)
+        return await self._ask(lambda driven: sql.info(run_id, WORDS, driven))
 
     async def overview(self, **only: Unpack[RunFilter]) -> Overview:
-        async def job(con: Connection) -> Overview:
-            return await self._catalog.overview(con, only, await self._store.driven_runs(con))
-
-        await summarise_older(self, await self._run(lambda con: self._catalog.unsummarised(con, BACKFILL)))
-        return await self._run(job)
+        older = await self._run(lambda con: self._catalog.run(con, sql.unsummarised(BACKFILL)))
+        await summarise_older(self, older)
+        return await self._ask(lambda driven: sql.overview(only, WORDS, driven))
 
     async def annotate(
         self,
@@ -127,19 +118,28 @@ class PostgresJournal:
         thumb: Thumb | None = None,
         title: str | None = None,
     ) -> RunInfo:
-        async def job(con: Connection) -> RunInfo:
-            async with con.transaction():
-                info = await self._catalog.info(con, run_id, await self._store.driven_runs(con))
-                return await self._catalog.annotate(con, info, tags, note, thumb, title)
+        return await self._ask(
+            lambda driven: sql.annotate(run_id, WORDS, driven, tags, note, thumb, title), change=True
+        )
+
+    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
+        await self._change(lambda: sql.store_summary(run_id, summary, tools))
+
+    async def _ask(self, steps: Callable[[Sequence[str]], sql.Steps[T]], *, change: bool = False) -> T:
+        async def job(con: Connection) -> T:
+            async with con.transaction() if change else nullcontext():
+                return await self._catalog.run(con, steps(await self._store.driven_runs(con)))
 
         return await self._run(job)
 
-    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
-        async def job(con: Connection) -> None:
+    async def _change(self, steps: Callable[[], sql.Steps[T]], lock: str = "") -> T:
+        async def job(con: Connection) -> T:
             async with con.transaction():
-                await self._catalog.store_summary(con, run_id, summary, tools)
+                if lock:
+                    await con.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock)
+                return await self._catalog.run(con, steps())
 
-        await self._run(job)
+        return await self._run(job)
 
     async def delete(self, run_id: str) -> None:
         await self._run(lambda con: self._store.delete(con, run_id))
@@ -196,14 +196,14 @@ class PostgresJournal:
         return await self._run(lambda con: self._store.recall(con, run_id, item_id))
 
     async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        one = stamped(note)
-        return await self._run(lambda con: self._requests.note(con, key, one, since, alone))
+        # Two servers that get one request at once must find the same run.
+        return await self._change(lambda: sql.note_request(key, note, since, alone), f"{self._schema} {key}")
 
     async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return await self._run(lambda con: self._requests.noted(con, key, since))
+        return await self._run(lambda con: self._catalog.run(con, sql.noted_requests(key, since)))
 
     async def forget_request(self, key: str, run_id: str) -> None:
-        await self._run(lambda con: self._requests.forget(con, key, run_id))
+        await self._change(lambda: sql.forget_request(key, run_id))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the connections."""

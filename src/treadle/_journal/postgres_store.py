@@ -11,7 +11,6 @@ import msgspec
 from treadle._journal.base import InboxItem, RunInfo
 from treadle._journal.blobs import references
 from treadle._journal.catalog import postgres as postgres_catalog
-from treadle._journal.catalog import requests
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -64,7 +63,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX uses_hash ON {s}.uses(hash);
     """,
     postgres_catalog.TITLES,
-    requests.POSTGRES,
+    postgres_catalog.REQUESTS,
 )
 
 _UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"
@@ -228,7 +227,7 @@ class Store:
                     raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
             if await con.execute(self._sql("DELETE FROM {s}.runs WHERE run = ANY($1::text[])"), tree) == "DELETE 0":
                 raise not_found(run_id)
-            for table in ("records", "inbox", "claims", "requests", *postgres_catalog.TABLES):
+            for table in ("records", "inbox", "claims", *postgres_catalog.TABLES):
                 await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
             await self._forget_contents(con, tree)
 

@@ -14,9 +14,9 @@ from typing import Literal, TypeVar, Unpack
 
 from treadle._journal import sqlite_store as store
 from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as catalog
-from treadle._journal.catalog.changes import changed_annotations, summarise_older
+from treadle._journal.catalog import statements as sql
+from treadle._journal.catalog.changes import summarise_older
 from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
@@ -28,7 +28,7 @@ from treadle._types.paths import state_folder
 
 T = TypeVar("T")
 
-_WORDS = catalog.words(store.UPDATED, store.RECORDS, store.KEYS)
+_WORDS = catalog.words(store.UPDATED, store.RECORDS, f"l.key BETWEEN {store.KEYS}")
 
 
 class SqliteJournal:
@@ -102,14 +102,16 @@ class SqliteJournal:
         return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
 
     async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        return await self._read(lambda con: catalog.list_runs(con, only, _WORDS, store.driven_runs(con), limit, after))
+        return await self._read(
+            lambda con: catalog.run(con, sql.list_runs(only, _WORDS, store.driven_runs(con), limit, after))
+        )
 
     async def info(self, run_id: str) -> RunInfo:
-        return await self._read(lambda con: catalog.info(con, run_id, _WORDS, store.driven_runs(con)))
+        return await self._read(lambda con: catalog.run(con, sql.info(run_id, _WORDS, store.driven_runs(con))))
 
     async def overview(self, **only: Unpack[RunFilter]) -> Overview:
         if not self._read_only:
-            await summarise_older(self, await self._read(lambda con: catalog.unsummarised(con, BACKFILL)))
+            await summarise_older(self, await self._read(lambda con: catalog.run(con, sql.unsummarised(BACKFILL))))
         return await self._read(lambda con: catalog.overview(con, only, _WORDS, store.driven_runs(con)))
 
     async def annotate(
@@ -121,14 +123,12 @@ class SqliteJournal:
         thumb: Thumb | None = None,
         title: str | None = None,
     ) -> RunInfo:
-        def job(con: sqlite3.Connection) -> RunInfo:
-            info = catalog.info(con, run_id, _WORDS, store.driven_runs(con))
-            return catalog.annotate(con, info, changed_annotations(info, tags, note, thumb, title))
-
-        return await self._write(job)
+        return await self._write(
+            lambda con: catalog.run(con, sql.annotate(run_id, _WORDS, store.driven_runs(con), tags, note, thumb, title))
+        )
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
-        await self._write(lambda con: catalog.store_summary(con, run_id, summary, tools))
+        await self._write(lambda con: catalog.run(con, sql.store_summary(run_id, summary, tools)))
 
     async def delete(self, run_id: str) -> None:
         await self._write(lambda con: store.delete(con, run_id), quick=False)
@@ -177,14 +177,13 @@ class SqliteJournal:
         return await self._write(lambda con: store.recall(con, run_id, item_id))
 
     async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        one = requests.stamped(note)
-        return await self._write(lambda con: requests.note(con, key, one, since, alone))
+        return await self._write(lambda con: catalog.run(con, sql.note_request(key, note, since, alone)))
 
     async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return await self._write(lambda con: requests.noted(con, key, since), transaction=False)
+        return await self._write(lambda con: catalog.run(con, sql.noted_requests(key, since)), transaction=False)
 
     async def forget_request(self, key: str, run_id: str) -> None:
-        await self._write(lambda con: requests.forget(con, key, run_id))
+        await self._write(lambda con: catalog.run(con, sql.forget_request(key, run_id)))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the file."""

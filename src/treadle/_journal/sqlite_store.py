@@ -15,7 +15,6 @@ from typing import Any, cast
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
-from treadle._journal.catalog import requests
 from treadle._journal.catalog import sqlite as sqlite_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
@@ -73,7 +72,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX uses_hash ON uses(hash)",
     ),
     sqlite_catalog.TITLES,
-    requests.SQLITE,
+    sqlite_catalog.REQUESTS,
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
@@ -91,7 +90,10 @@ def connect(
     path: Path, *, timeout: float = 0.0, read_only: bool = False, immutable: bool = False
 ) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
-    uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
+    return connected(f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}", timeout)
+
+
+def connected(uri: str, timeout: float = 0.0) -> sqlite3.Connection:
     con = sqlite3.connect(
         uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
     )
@@ -373,7 +375,7 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
         base = number << SEQ_BITS
         con.execute("DELETE FROM records WHERE key BETWEEN ? AND ?", (base, base + MAX_SEQ))
         _forget_contents(con, number)
-        for table in ("runs", "inbox", "claims", "requests", *sqlite_catalog.TABLES):
+        for table in ("runs", "inbox", "claims", *sqlite_catalog.TABLES):
             con.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
 

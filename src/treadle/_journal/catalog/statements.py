@@ -1,31 +1,38 @@
-"""The statements about many runs, for SQLite and Postgres alike: `:name` is a value, `{s}` the place of the tables.
+"""The statements about whole runs, the same for every journal: `:name` is a value, `{s}` the place of the tables.
 
-Sums are made by the database, over one short row per run; no log is read for them.
+Each operation yields its statements and is sent their rows, so that SQLite and Postgres run it in their own ways. Sums
+are made by the database, over one short row per run; no log is read for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from time import time as current_time
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog.changes import changed_annotations, with_annotations
 from treadle._journal.catalog.values import (
     Annotations,
     Group,
     Overview,
+    RequestNote,
     RunFilter,
     RunSummary,
     Span,
+    Thumb,
     ToolGroup,
     ToolUse,
     ascii_parts,
     check_filter,
     cursor_of,
     read_cursor,
+    span_of,
 )
+from treadle._journal.rows import not_found
 
 
 class Words(Struct, frozen=True):
@@ -45,7 +52,9 @@ class Words(Struct, frozen=True):
     """LIKE that ignores case."""
 
 
+T = TypeVar("T")
 Statement = tuple[str, dict[str, Any]]
+Steps = Generator[Statement, list[Any], T]
 
 _SUMS = "count(s.run), sum(s.success), sum(s.input_tokens + s.output_tokens), sum(s.cost)"
 _RUNS = "{s}runs AS r"
@@ -112,17 +121,23 @@ def _letter(place: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[place % 26] * (place // 26 + 1)
 
 
-def list_runs(only: RunFilter, words: Words, driven: Sequence[str], limit: int, after: str = "") -> Statement:
+def list_runs(
+    only: RunFilter, words: Words, driven: Sequence[str], limit: int, after: str = ""
+) -> Steps[list[RunInfo]]:
     condition, values = where(only, words, driven)
     values["limit"] = limit
     if after:
         condition += " AND (r.created < :created OR (r.created = :created AND r.n < :n))"
         values["created"], values["n"] = read_cursor(after)
-    return f"{_info(words)} WHERE {condition} ORDER BY r.created DESC, r.n DESC LIMIT :limit", values
+    rows = yield f"{_info(words)} WHERE {condition} ORDER BY r.created DESC, r.n DESC LIMIT :limit", values
+    return [_info_of(tuple(row), driven) for row in rows]
 
 
-def one_run(run_id: str, words: Words) -> Statement:
-    return f"{_info(words)} WHERE r.run = :run", {"run": run_id}
+def info(run_id: str, words: Words, driven: Sequence[str]) -> Steps[RunInfo]:
+    rows = yield f"{_info(words)} WHERE r.run = :run", {"run": run_id}
+    if not rows:
+        raise not_found(run_id)
+    return _info_of(tuple(rows[0]), driven)
 
 
 def _info(words: Words) -> str:
@@ -133,13 +148,13 @@ def _info(words: Words) -> str:
     )
 
 
-def info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
+def _info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
     facts, (number, ended), summary, (note, thumb, title, tags) = row[:12], row[12:14], row[14:-4], row[-4:]
-    info = RunInfo(*facts)
+    known = RunInfo(*facts)
     return msgspec.structs.replace(
-        info,
-        status="idle" if info.status == "running" and info.run_id not in driven else info.status,
-        cursor=cursor_of(info.created, number),
+        known,
+        status="idle" if known.status == "running" and known.run_id not in driven else known.status,
+        cursor=cursor_of(known.created, number),
         summary=None if ended is None else RunSummary(bool(summary[0]), *summary[1:]),
         note=note,
         thumb=thumb,
@@ -151,120 +166,38 @@ def info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
 # Sums
 
 
-def totals(condition: str) -> str:
+def overview(only: RunFilter, words: Words, driven: Sequence[str]) -> Steps[Overview]:
+    condition, values = where(only, words, driven)
+    joined = f"FROM {_JOINED}{_NOTED} WHERE {condition}"
     sums = ", ".join(f"sum(s.{name})" for name in RunSummary.__struct_fields__[2:])
-    return (
-        f"SELECT count(*), count(s.run), sum(s.success), {sums}, min(r.created), max(r.created) "
-        f"FROM {_JOINED}{_NOTED} WHERE {condition}"
+    totals = f"SELECT count(*), count(s.run), sum(s.success), {sums}, min(r.created), max(r.created)"
+    (total,) = yield f"{totals} {joined}", values
+    runs, ended, succeeded, requests, calls, failed, tokens_in, tokens_out, cached, cost, elapsed, first, last = total
+    span = span_of(first or 0.0, last or 0.0)
+    nth_elapsed = f"SELECT s.elapsed {joined} AND s.run IS NOT NULL ORDER BY s.elapsed LIMIT 1 OFFSET :nth"
+    times = [0.0, 0.0]
+    for index, nth in enumerate((ended // 2, min(ended * 19 // 20, ended - 1)) if ended else ()):
+        times[index] = (yield nth_elapsed, {**values, "nth": nth})[0][0]
+    statuses = {str(status): int(count) for status, count in (yield _counted("r.status", joined), values)}
+    running, more = where({**only, "status": "running"}, words, driven)
+    may_run = driven and only.get("status", "") in ("", "running")
+    driven_now = f"SELECT count(*) FROM {_JOINED}{_NOTED} WHERE {running}"
+    at_work = (yield driven_now, more)[0][0] if may_run else 0
+    statuses |= {"idle": statuses.pop("running", 0) - at_work, "running": at_work}
+    tags = (
+        f"SELECT t.tag, count(*) FROM {{s}}tags AS t JOIN {_RUNS} ON r.run = t.run{_NOTED} WHERE {condition} "
+        "GROUP BY t.tag ORDER BY count(*) DESC, t.tag LIMIT 100"
     )
-
-
-def counted(column: str, condition: str) -> str:
-    return f"SELECT {column}, count(*) FROM {_JOINED}{_NOTED} WHERE {condition} GROUP BY {column}"
-
-
-def tags_counted(condition: str) -> str:
-    return (
-        f"SELECT t.tag, count(*) FROM {{s}}tags AS t JOIN {_RUNS} ON r.run = t.run"
-        f"{_NOTED} WHERE {condition} GROUP BY t.tag ORDER BY count(*) DESC, t.tag LIMIT 100"
-    )
-
-
-def grouped(column: str, condition: str) -> str:
-    return (
-        f"SELECT r.{column}, count(*), {_SUMS}, sum(s.elapsed) FROM {_JOINED}{_NOTED} WHERE {condition} "
-        f"GROUP BY r.{column} ORDER BY count(*) DESC, r.{column} LIMIT 50"
-    )
-
-
-def tools(condition: str) -> str:
-    return (
+    tools = (
         "SELECT u.tool, count(*), sum(u.calls), sum(u.failed), sum(u.elapsed) FROM {s}tool_use AS u "
         f"JOIN {_RUNS} ON r.run = u.run{_NOTED} WHERE {condition} "
         "GROUP BY u.tool ORDER BY sum(u.calls) DESC, u.tool LIMIT 50"
     )
-
-
-def by_time(condition: str, words: Words) -> str:
-    return f"SELECT {words.bucket}, count(*), {_SUMS} FROM {_JOINED}{_NOTED} WHERE {condition} GROUP BY 1 ORDER BY 1"
-
-
-def nth_elapsed(condition: str) -> str:
-    return (
-        f"SELECT s.elapsed FROM {_JOINED}{_NOTED} WHERE {condition} AND s.run IS NOT NULL "
-        "ORDER BY s.elapsed LIMIT 1 OFFSET :nth"
-    )
-
-
-_UNSUMMARISED = f"FROM {_JOINED} WHERE r.status = 'finished' AND s.run IS NULL"
-COUNT_UNSUMMARISED = f"SELECT count(*) {_UNSUMMARISED}"
-LIST_UNSUMMARISED = f"SELECT r.run {_UNSUMMARISED} ORDER BY r.created DESC LIMIT :limit"
-
-
-# Changes
-
-
-def store_summary(run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> list[Statement]:
-    names = RunSummary.__struct_fields__
-    values = {**msgspec.structs.asdict(summary), "success": int(summary.success), "run": run_id}
-    columns, marks = ", ".join(names), ", ".join(f":{name}" for name in names)
-    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
-    statements: list[Statement] = [
-        (f"INSERT INTO {{s}}summaries(run, {columns}) SELECT run, {marks} FROM {{s}}runs WHERE run = :run "
-         f"ON CONFLICT(run) DO UPDATE SET {changed}", values),
-        ("DELETE FROM {s}tool_use WHERE run = :run", {"run": run_id}),
-    ]  # fmt: skip
-    for tool, use in tools.items():
-        statements.append(
-            (
-                "INSERT INTO {s}tool_use(run, tool, calls, failed, elapsed) "
-                "SELECT run, :tool, :calls, :failed, :elapsed FROM {s}runs WHERE run = :run",
-                {"run": run_id, "tool": tool.replace("\0", ""), **msgspec.structs.asdict(use)},
-            )
-        )
-    return statements
-
-
-def store_annotations(run_id: str, noted: Annotations) -> list[Statement]:
-    statements: list[Statement] = [
-        ("INSERT INTO {s}annotations(run, note, thumb, title) VALUES(:run, :note, :thumb, :title) "
-         "ON CONFLICT(run) DO UPDATE SET note = excluded.note, thumb = excluded.thumb, title = excluded.title",
-         {"run": run_id, "note": noted.note, "thumb": noted.thumb, "title": noted.title}),
-        ("DELETE FROM {s}tags WHERE run = :run", {"run": run_id}),
-    ]  # fmt: skip
-    insert = "INSERT INTO {s}tags(run, tag) VALUES(:run, :tag)"
-    return [*statements, *((insert, {"run": run_id, "tag": tag}) for tag in noted.tags)]
-
-
-class Answers(Struct):
-    """The rows from which an `Overview` is built."""
-
-    total: Sequence[Any]
-    statuses: Sequence[Sequence[Any]]
-    reasons: Sequence[Sequence[Any]]
-    thumbs: Sequence[Sequence[Any]]
-    tags: Sequence[Sequence[Any]]
-    agents: Sequence[Sequence[Any]]
-    models: Sequence[Sequence[Any]]
-    tools: Sequence[Sequence[Any]]
-    spans: Sequence[Sequence[Any]]
-    span: float
-    elapsed: tuple[float, float]
-    driven: int
-    pending: int
-
-
-def overview_of(answers: Answers) -> Overview:
-    runs, ended, succeeded, requests, calls, failed, tokens_in, tokens_out, cached, cost, elapsed, *_ = answers.total
-    statuses = {str(status): int(count) for status, count in answers.statuses}
-    if idle := statuses.pop("running", 0) - answers.driven:
-        statuses["idle"] = idle
-    if answers.driven:
-        statuses["running"] = answers.driven
+    by_time = f"SELECT {words.bucket}, count(*), {_SUMS} {joined} GROUP BY 1 ORDER BY 1"
     return Overview(
         runs=runs,
-        statuses=statuses,
-        stop_reasons={str(reason): int(count) for reason, count in answers.reasons if reason},
+        statuses={status: count for status, count in statuses.items() if count},
+        stop_reasons={str(reason): n for reason, n in (yield _counted("r.stop_reason", joined), values) if reason},
         ended=ended,
         succeeded=int(succeeded or 0),
         requests=int(requests or 0),
@@ -275,27 +208,111 @@ def overview_of(answers: Answers) -> Overview:
         cached_tokens=int(cached or 0),
         cost=cost,
         elapsed=elapsed or 0.0,
-        median_elapsed=answers.elapsed[0],
-        slow_elapsed=answers.elapsed[1],
-        thumbs={str(thumb): int(count) for thumb, count in answers.thumbs if thumb},
-        tags={str(tag): int(count) for tag, count in answers.tags},
-        agents=tuple(_group(row) for row in answers.agents),
-        models=tuple(_group(row) for row in answers.models),
-        tools=tuple(ToolGroup(n, int(r), int(c), int(f), float(e)) for n, r, c, f, e in answers.tools),
-        span=answers.span,
-        spans=tuple(Span(row[0] * answers.span, int(row[1]), *_sums(row[3:6])) for row in answers.spans),
-        pending=answers.pending,
+        median_elapsed=times[0],
+        slow_elapsed=times[1],
+        thumbs={str(thumb): n for thumb, n in (yield _counted("a.thumb", joined), values) if thumb},
+        tags={str(tag): n for tag, n in (yield tags, values)},
+        agents=tuple(_group(row) for row in (yield _grouped("agent", joined), values)),
+        models=tuple(_group(row) for row in (yield _grouped("model", joined), values)),
+        tools=tuple(ToolGroup(n, int(r), int(c), int(f), float(e)) for n, r, c, f, e in (yield tools, values)),
+        span=span,
+        spans=tuple(Span(row[0] * span, int(row[1]), *_sums(row)) for row in (yield by_time, {**values, "span": span})),
+        pending=(yield f"SELECT count(*) {_UNSUMMARISED}", {})[0][0],
     )
 
 
+def _counted(column: str, joined: str) -> str:
+    return f"SELECT {column}, count(*) {joined} GROUP BY {column}"
+
+
+def _grouped(column: str, joined: str) -> str:
+    ordered = f"GROUP BY r.{column} ORDER BY count(*) DESC, r.{column} LIMIT 50"
+    return f"SELECT r.{column}, count(*), {_SUMS}, sum(s.elapsed) {joined} {ordered}"
+
+
 def _group(row: Sequence[Any]) -> Group:
-    return Group(str(row[0]), int(row[1]), *_sums(row[3:6]), float(row[6] or 0.0))
+    return Group(str(row[0]), int(row[1]), *_sums(row), float(row[6] or 0.0))
 
 
 def _sums(row: Sequence[Any]) -> tuple[int, int, float | None]:
-    return int(row[0] or 0), int(row[1] or 0), row[2]
+    return int(row[3] or 0), int(row[4] or 0), row[5]
 
 
-def positions(ended: int) -> tuple[int, int]:
-    """Return the positions of the median and of the 95th percentile among the sorted times."""
-    return ended // 2, min(ended * 19 // 20, max(ended - 1, 0))
+_UNSUMMARISED = f"FROM {_JOINED} WHERE r.status = 'finished' AND s.run IS NULL"
+
+
+def unsummarised(limit: int) -> Steps[list[str]]:
+    rows = yield f"SELECT r.run {_UNSUMMARISED} ORDER BY r.created DESC LIMIT :limit", {"limit": limit}
+    return [row[0] for row in rows]
+
+
+# Changes
+
+
+def store_summary(run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> Steps[None]:
+    names = RunSummary.__struct_fields__
+    values = {**msgspec.structs.asdict(summary), "success": int(summary.success), "run": run_id}
+    columns, marks = ", ".join(names), ", ".join(f":{name}" for name in names)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in names)
+    yield (
+        f"INSERT INTO {{s}}summaries(run, {columns}) SELECT run, {marks} FROM {{s}}runs WHERE run = :run "
+        f"ON CONFLICT(run) DO UPDATE SET {changed}", values
+    )  # fmt: skip
+    yield "DELETE FROM {s}tool_use WHERE run = :run", {"run": run_id}
+    for tool, use in tools.items():
+        yield (
+            "INSERT INTO {s}tool_use(run, tool, calls, failed, elapsed) "
+            "SELECT run, :tool, :calls, :failed, :elapsed FROM {s}runs WHERE run = :run",
+            {"run": run_id, "tool": tool.replace("\0", ""), **msgspec.structs.asdict(use)},
+        )
+
+
+def annotate(
+    run_id: str,
+    words: Words,
+    driven: Sequence[str],
+    tags: Sequence[str] | None,
+    note: str | None,
+    thumb: Thumb | None,
+    title: str | None,
+) -> Steps[RunInfo]:
+    before = yield from info(run_id, words, driven)
+    noted = changed_annotations(before, tags, note, thumb, title)
+    yield from store_annotations(run_id, noted)
+    return with_annotations(before, noted)
+
+
+def store_annotations(run_id: str, noted: Annotations) -> Steps[None]:
+    yield (
+        "INSERT INTO {s}annotations(run, note, thumb, title) VALUES(:run, :note, :thumb, :title) "
+        "ON CONFLICT(run) DO UPDATE SET note = excluded.note, thumb = excluded.thumb, title = excluded.title",
+        {"run": run_id, "note": noted.note, "thumb": noted.thumb, "title": noted.title},
+    )
+    yield "DELETE FROM {s}tags WHERE run = :run", {"run": run_id}
+    for tag in noted.tags:
+        yield "INSERT INTO {s}tags(run, tag) VALUES(:run, :tag)", {"run": run_id, "tag": tag}
+
+
+# Which run answers which request of a client. The key of a note is made by the server from the request.
+
+
+def note_request(key: str, note: RequestNote, since: float, alone: bool) -> Steps[RequestNote]:
+    time = note.time or current_time()
+    yield "DELETE FROM {s}requests WHERE time < :since", {"since": since}
+    if alone and (earlier := (yield from noted_requests(key, since))):
+        return earlier[0]
+    yield (
+        "INSERT INTO {s}requests(key, run, content, time) VALUES(:key, :run, :content, :time) "
+        "ON CONFLICT(key, run) DO UPDATE SET content = excluded.content, time = excluded.time",
+        {"key": key, "run": note.run_id, "content": note.content, "time": time},
+    )
+    return RequestNote(note.run_id, note.content, time)
+
+
+def noted_requests(key: str, since: float) -> Steps[list[RequestNote]]:
+    sql = "SELECT run, content, time FROM {s}requests WHERE key = :key AND time >= :since ORDER BY time, run"
+    return [RequestNote(*row) for row in (yield sql, {"key": key, "since": since})]
+
+
+def forget_request(key: str, run_id: str) -> Steps[None]:
+    yield "DELETE FROM {s}requests WHERE key = :key AND run = :run", {"key": key, "run": run_id}
