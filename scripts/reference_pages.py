@@ -28,7 +28,12 @@ from treadle._tools.builtin import BUILTINS, builtin_factory
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 EXAMPLE_PARAMETERS: dict[str, dict[str, Any]] = {
+    "a2a": {"url": "https://agents.example.org/a2a/shop"},
     "files": {"folder": "."},
+    "openapi": {
+        "document": {"openapi": "3.1.0", "paths": {"/orders/{id}": {"get": {"operationId": "get_order"}}}},
+        "server": "https://api.example.org",
+    },
     "retrieval": {"path": "papers.db"},
     "sql": {"url": "sqlite:///shop.db"},
 }

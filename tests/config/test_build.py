@@ -68,7 +68,11 @@ def test_tools_by_component_name(component_name: str, tool: str):
         ({"llm_id": "ollama:x", "settings": {"tempreature": 1}}, "x: Agent:A: .*tempreature"),
         (
             {"tools": [{"component_name": "Telepathy"}]},
-            "Agent:A names the unknown tool 'Telepathy'; expected one of: arxiv",
+            "Agent:A names the unknown tool 'Telepathy'; expected one of: a2a, arxiv",
+        ),
+        (
+            {"tools": [{"component_name": "a2a", "params": {"url": "https://x.example", "auth": "OPENAI_API_KEY"}}]},
+            "a document does not say which secret goes where",
         ),
         (
             {"mcp": [{"mcp_id": "ghost"}]},

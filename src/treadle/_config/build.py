@@ -207,6 +207,8 @@ class Builder:
     def _params(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a tool. The document names knowledge bases by id, the tool takes paths."""
         params = dict(params)
+        if name in ("a2a", "openapi") and "auth" in params:
+            raise ConfigError(f"{self.where}: {name}: a document does not say which secret goes where; do it in Python")
         if name == "retrieval" and "kb_ids" in params:
             ids: list[str] = [str(kb) for kb in params.pop("kb_ids")]
             knowledge_bases = self.document.knowledge_bases

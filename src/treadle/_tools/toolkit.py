@@ -16,7 +16,7 @@ from treadle._types.request import ToolSchema
 
 _ACCEPTED = (
     "a Tool, a BaseTool instance, a function, the name of a built-in tool, an object with as_tool() such as an agent, "
-    "or a tool of LangChain, pydantic-ai, openai-agents or smolagents"
+    "an OpenAPI document, or a tool of LangChain, pydantic-ai, openai-agents or smolagents"
 )
 
 
@@ -50,8 +50,8 @@ class Toolkit:
 
     @classmethod
     def of(cls, *items: object) -> Toolkit:
-        """A toolkit of anything that is a tool somewhere: ours, functions, and the tools of LangChain, pydantic-ai,
-        openai-agents and smolagents, one by one or in lists."""
+        """A toolkit of anything that is a tool somewhere: ours, functions, the tools of LangChain, pydantic-ai,
+        openai-agents and smolagents, one by one or in lists, and OpenAPI documents, whose operations are tools."""
         groups = (cast("Iterable[object]", one) if isinstance(one, (list, tuple, Toolkit)) else [one] for one in items)
         return cls([each for group in groups for each in group])
 

@@ -27,6 +27,8 @@ def make(name: str, folder: Path) -> list[Tool]:
         "files": {"folder": folder},
         "sql": {"url": folder / "x.db"},
         "retrieval": {"path": folder / "kb.db"},
+        "openapi": {"document": {"openapi": "3.1.0", "paths": {"/x": {"get": {}}}}, "server": "https://example.org"},
+        "a2a": {"url": "https://example.org"},
     }
     tools = builtin(name, **params.get(name, {}))
     return tools if isinstance(tools, list) else [tools]
@@ -38,9 +40,9 @@ def test_every_built_in_is_a_proper_tool(name: str, tmp_path: Path):
     Toolkit(tools)  # refuses bad names and schemas
     for tool in tools:
         assert tool.timeout is not None
-        assert tool.timeout <= 60
+        assert tool.timeout <= (600 if name == "a2a" else 60)
         assert len(tool.description) < 700
-        assert tool.effect == ("unsafe" if tool.name == "write_file" else "pure")
+        assert tool.effect == ("unsafe" if tool.name in ("write_file", "ask_agent") else "pure")
         assert tool.marked_unsafe == (tool.name == "write_file")
         assert bool(tool.untrusted) == (tool.name not in OWN), "whatever reads what others can write says so"
         assert tool.parameters["additionalProperties"] is False
@@ -55,7 +57,7 @@ def test_all_together_have_unique_names(tmp_path: Path):
     ("name", "params", "message"),
     [
         ("wikipeda", {}, "did you mean 'wikipedia'"),
-        ("xyzzy", {}, "expected one of: arxiv"),
+        ("xyzzy", {}, "expected one of: a2a, arxiv"),
         ("../os", {}, "no built-in tool"),
         ("_common", {}, "no built-in tool"),
         ("wikipedia", {"lang": "de"}, "it takes: base_url, language"),

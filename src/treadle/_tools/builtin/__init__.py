@@ -12,6 +12,7 @@ from treadle._tools.base import Tool
 from treadle._types.errors import ConfigError
 
 BUILTINS = {
+    "a2a": "Ask an agent elsewhere, by A2A (url=...)",
     "arxiv": "Search arXiv for papers",
     "baidu": "Search the web with Baidu (BAIDU_API_KEY)",
     "calculator": "Work out arithmetic exactly",
@@ -21,6 +22,7 @@ BUILTINS = {
     "files": "List, read, write and search files in one folder (folder=...)",
     "google": "Search the web with Google (GOOGLE_API_KEY, GOOGLE_CSE_ID)",
     "http_fetch": "Fetch a web page as readable text",
+    "openapi": "The operations of an OpenAPI document as tools (document=...)",
     "pubmed": "Search PubMed for biomedical articles",
     "qweather": "Weather now and forecast (QWEATHER_API_KEY, QWEATHER_API_HOST)",
     "retrieval": "Search a local knowledge base (path=...)",
