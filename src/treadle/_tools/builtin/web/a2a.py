@@ -66,9 +66,9 @@ def a2a(
     async def ask_agent(message: _Message, task: _Task = "") -> str:
         if not address:
             address.append(await _address(web, base, auth, host))
-        said: dict[str, Any] = {"messageId": fresh_id(), "role": "ROLE_USER", "parts": [{"text": message}]}
-        said |= {"taskId": task} if task else {}
-        params = {"message": said, "configuration": {"returnImmediately": True}}
+        sent: dict[str, Any] = {"messageId": fresh_id(), "role": "ROLE_USER", "parts": [{"text": message}]}
+        sent |= {"taskId": task} if task else {}
+        params = {"message": sent, "configuration": {"returnImmediately": True}}
         sending = asyncio.ensure_future(rpc("SendMessage", params))
         try:
             result = await asyncio.shield(sending)

@@ -183,10 +183,10 @@ class Document:
         return schema | ({"$defs": definitions} if definitions else {})
 
 
-def _free(name: str, taken: Container[str]) -> str:
+def _free(name: str, existing: Container[str]) -> str:
     """A name that is not taken."""
     numbered = (f"{name}_{number}" for number in count(2))
-    return name if name not in taken else next(one for one in numbered if one not in taken)
+    return name if name not in existing else next(one for one in numbered if one not in existing)
 
 
 def _references(value: Any) -> set[str]:
