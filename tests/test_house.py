@@ -217,7 +217,8 @@ PUBLIC = set(
     McpTools MissingExtraError MissingKeyError Model
     ModelError ModelRegistry ModelSettings OpenAIModel PendingCall Plugin Prices Profile RepairPolicy Reply
     RequestRefusedError ResponsesModel RetryPolicy Run RunBusyError RunContext RunEndedError RunFinished RunInfo
-    RunLimits RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings Step StructuredCallError
+    RunLimits RunNotFoundError RunResult SchemaError ScriptedModel ServerSettings Settings SharedBudget Step
+    StructuredCallError
     StructuredResult TemporalSubmitter Tool ToolContext ToolDone ToolError ToolParam ToolResponse ToolReturn
     ToolSettings ToolSpec ToolStarted Toolkit TransientModelError TreadleError TreeError UnknownModelError Usage
     Variant VertexModel Workspace blame builtin compare create_app evaluation_report external_tool fork load_agent

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from treadle._engine.settings import RepairPolicy as RepairPolicy
     from treadle._engine.settings import RunLimits as RunLimits
     from treadle._engine.settings import Settings as Settings
+    from treadle._engine.settings import SharedBudget as SharedBudget
     from treadle._engine.settings import ToolSettings as ToolSettings
     from treadle._engine.structured import StructuredResult as StructuredResult
     from treadle._engine.structured import structured_llm_call as structured_llm_call
@@ -160,7 +161,8 @@ _LAZY_IMPORTS = {
         "_engine.result": "PendingCall RunResult",
         "_engine.run": "Run",
         "_engine.settings": (
-            "AnswerSettings Budget ContextSettings ModelSettings RepairPolicy RunLimits Settings ToolSettings"
+            "AnswerSettings Budget ContextSettings ModelSettings RepairPolicy RunLimits Settings SharedBudget "
+            "ToolSettings"
         ),
         "_engine.structured": "StructuredResult structured_llm_call",
         "_flows.dag.agent": "DagAgent",

@@ -23,30 +23,25 @@ def nothing_done() -> None:
     DONE.clear()
 
 
-def pay_of(release: int) -> Tool:
-    if release == 1:
+def pay_of(release: int) -> Tool[..., Any]:
+    """The tool as it is in a release: the second has other code behind the same words, the third another schema."""
 
-        @tool(approval="ask")
-        async def pay(amount: int) -> str:
-            """Pay."""
-            DONE.append(f"{amount} dollars")
-            return "paid"
-    elif release == 2:  # other code behind the same words
+    async def first(amount: int) -> str:
+        """Pay."""
+        DONE.append(f"{amount} dollars")
+        return "paid"
 
-        @tool(approval="ask")
-        async def pay(amount: int) -> str:
-            """Pay."""
-            DONE.append(f"{amount} cents")
-            return "paid"
-    else:  # another schema
+    async def second(amount: int) -> str:
+        """Pay."""
+        DONE.append(f"{amount} cents")
+        return "paid"
 
-        @tool(approval="ask")
-        async def pay(amount: int, currency: str = "USD") -> str:
-            """Pay."""
-            DONE.append(f"{amount} {currency}")
-            return "paid"
+    async def third(amount: int, currency: str = "USD") -> str:
+        """Pay."""
+        DONE.append(f"{amount} {currency}")
+        return "paid"
 
-    return pay
+    return tool(name="pay", approval="ask")((first, second, third)[release - 1])
 
 
 @tool(effect="pure")

@@ -30,6 +30,7 @@ from treadle._types.events import (
 )
 from treadle._types.messages import FilePart, ImagePart, TextPart, UserMessage
 from treadle._types.request import ToolSchema
+from treadle._types.usage import Usage
 
 from .logs import done, ended, log, message, record, started
 
@@ -419,6 +420,26 @@ class JournalContract:
             assert await other.noted_requests("l", since=0) == [], "with the run"
 
         play(make, body, 2)
+
+    def test_what_was_spent_is_added_and_checked_in_one_step(self, make: Make):
+        one, keys = Usage(10, 5, requests=1, cost=0.5), ("day:2026-11-18:tenant:acme", "ever::all:")
+
+        def fits(key: str, total: Usage) -> bool:
+            return total.requests <= (20 if key == keys[0] else 100)
+
+        async def body(*journals: Journal) -> None:
+            first = journals[0]
+            assert await first.spent(keys) == {}
+            taken = await asyncio.gather(*(journal.spend(keys, one, fits) for journal in journals for _ in range(10)))
+            assert sum(taken) == 20, "never more, whoever asks at the same time"
+            sums = await journals[1].spent((*keys, "nobody"))
+            assert {key: (total.requests, total.cost) for key, total in sums.items()} == dict.fromkeys(keys, (20, 10.0))
+            assert await first.spend(keys, Usage() - one, lambda key, total: True), "given back"
+            assert await first.spend(keys[:1], one, fits)
+            assert not await first.spend(keys, one, fits)
+            assert (await first.spent(keys))[keys[1]].requests == 19, "all of them or none"
+
+        play(make, body, 5)
 
     def test_of_many_requests_with_one_key_one_has_it(self, make: Make):
         async def body(*journals: Journal) -> None:

@@ -61,5 +61,5 @@ def test_an_older_database_is_migrated_and_a_newer_one_refused(
         more = (*postgres_store.MIGRATIONS, "ALTER TABLE {s}.runs ADD COLUMN label text NOT NULL DEFAULT 'none'")
         newer.setattr(postgres_store, "MIGRATIONS", more)
         asyncio.run(use())
-    with pytest.raises(JournalError, match=r"newer Treadle \(version 6, this one reads up to 5\)"):
+    with pytest.raises(JournalError, match=r"newer Treadle \(version 7, this one reads up to 6\)"):
         asyncio.run(use())

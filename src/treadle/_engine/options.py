@@ -22,6 +22,7 @@ from treadle._engine.settings import (
     PresetName,
     RepairPolicy,
     RunLimits,
+    SharedBudget,
     ToolSettings,
 )
 from treadle._journal.base import Journal
@@ -59,12 +60,14 @@ class FlatSettings(TypedDict, total=False):
     repaired_args: Literal["pure", "all"]
     ask: tuple[str, ...] | list[str]
     provenance: Literal["off", "ask", "deny"]
+    changed_tools: Literal["run", "ask", "refuse"]
     may: Intent | Literal["derive"] | list[Any] | tuple[Any, ...] | dict[str, Any] | None
     repair: RepairPolicy
     retry: RetryPolicy
     on_error: Literal["raise", "result"]
     raise_errors: bool
     budget: Budget | None
+    budgets: tuple[SharedBudget, ...] | list[SharedBudget]
     on_budget: Literal["raise", "force_answer"]
     max_history_messages: int | None
     context_budget: int | None

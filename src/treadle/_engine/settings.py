@@ -78,6 +78,22 @@ class Budget(Struct, frozen=True, kw_only=True):
         check_fields(self, "Budget.")
 
 
+class SharedBudget(Budget, frozen=True, kw_only=True):
+    """Upper bounds on what several runs spend together, in whatever processes on one journal. `seconds` have no
+    meaning here."""
+
+    by: Literal["user", "tenant", "agent", "all"] = "all"
+    """Whose runs: those of each user, of each tenant (of the users `acme/ann` and `acme/bob`: `acme`), of each agent,
+    or all."""
+    per: Literal["day", "month", "ever"] = "day"
+    """After what time it begins anew, in UTC."""
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None:
+            raise WrongValueError("SharedBudget has no seconds: give the run a Budget(seconds=...)")
+        check_fields(self, "SharedBudget.")
+
+
 class SettingGroup(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Some settings that belong together, as one keyword of `Agent(...)` and of a run. What is not set in a group
     stays as the preset or the agent has it."""
@@ -99,6 +115,9 @@ class RunLimits(SettingGroup, frozen=True, kw_only=True):
     """With `on_limit="salvage"`: spend one more call on a summary of the progress."""
     budget: Budget | None = NOT_SET
     """What the run may spend (below); reserved before it is spent."""
+    budgets: Sequence[SharedBudget] = NOT_SET
+    """What the run may spend together with other runs: of its user, its tenant, its agent, in a day or a month. Needs a
+    journal, which counts."""
     on_budget: Literal["raise", "force_answer"] = NOT_SET
     """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
     on_error: Literal["raise", "result"] = NOT_SET
@@ -219,6 +238,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     on_limit: Literal["fallback", "raise", "force_answer", "salvage"] = "force_answer"
     summarize_progress: bool = False
     budget: Budget | None = None
+    budgets: tuple[SharedBudget, ...] = ()
     on_budget: Literal["raise", "force_answer"] = "raise"
     on_error: Literal["raise", "result"] = "raise"
     raise_errors: bool = False
@@ -317,6 +337,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         for name, steps in (("provenance", PROVENANCE), ("changed_tools", CHANGED_TOOLS)):
             if recorded.get(name) in steps:
                 recorded[name] = max(recorded[name], getattr(self, name), key=steps.index)
+        if self.budgets:  # of whoever operates it now
+            recorded.pop("budgets", None)
         try:
             return self.with_changes({**recorded, **changes})
         except ConfigError:
@@ -442,6 +464,7 @@ _RIGHT_VALUES = {
     "budget": ": write budget=Budget(tokens=20_000), or cost=, requests=, seconds=",
     "retry": ": write retry=RetryPolicy(attempts=5)",
     "repair": ": write repair=RepairPolicy(max_parse=3)",
+    "budgets": ': write budgets=[SharedBudget(by="user", per="day", cost=2.0)]',
     "ask": ": it is a list of names of tools, as in ask=['pay']",
     "imports": ": it is a list of modules",
     "files": ": it is a list of paths",

@@ -7,8 +7,9 @@ from typing import Protocol, Unpack
 
 from msgspec import Struct
 
-from treadle._journal.catalog.values import Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
+from treadle._types.usage import Usage
 from treadle._types.value import Value
 
 MONTH = 30 * 86400.0
@@ -174,6 +175,15 @@ class Journal(Protocol):
 
     async def forget_request(self, key: str, run_id: str) -> None:
         """Forget one note. Those of a run that is deleted are deleted with it."""
+        ...
+
+    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
+        """What was spent under these keys, as far as there is anything."""
+        ...
+
+    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
+        """Add an amount (less than nothing gives back) to the sums of all these keys, or to none and return False when
+        one of the sums does not fit. It is one step, whoever else does the same in other processes."""
         ...
 
     async def aclose(self) -> None:

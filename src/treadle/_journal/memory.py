@@ -11,10 +11,12 @@ import msgspec
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
+from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
 from treadle._journal.catalog.values import (
     BACKFILL,
+    Fits,
     Overview,
     RequestNote,
     RunFilter,
@@ -33,6 +35,7 @@ from treadle._journal.rows import (
 )
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record
+from treadle._types.usage import Usage
 
 if TYPE_CHECKING:
     import sqlite3
@@ -232,6 +235,12 @@ class MemoryJournal:
 
     async def forget_request(self, key: str, run_id: str) -> None:
         self._ask(lambda words, driven: sql.forget_request(key, run_id))
+
+    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
+        return self._ask(lambda words, driven: spending.spent(keys))
+
+    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
+        return self._ask(lambda words, driven: spending.spend(keys, amount, fits))
 
     async def aclose(self) -> None:
         """There is nothing to close: the records can still be read."""

@@ -11,10 +11,11 @@ from importlib import import_module
 from typing import Any, TypeVar, Unpack, cast
 
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import summarise_older
 from treadle._journal.catalog.postgres import WORDS, Catalog
-from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import BACKFILL, Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
@@ -30,6 +31,7 @@ from treadle._types.errors import (
     TreadleError,
 )
 from treadle._types.events import Record
+from treadle._types.usage import Usage
 
 T = TypeVar("T")
 
@@ -132,14 +134,14 @@ class PostgresJournal:
 
         return await self._run(job)
 
-    async def _change(self, steps: Callable[[], sql.Steps[T]], lock: str = "") -> T:
+    async def _change(self, steps: Callable[[], sql.Steps[T]], lock: str = "", *, retry: bool = True) -> T:
         async def job(con: Connection) -> T:
             async with con.transaction():
                 if lock:
                     await con.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock)
                 return await self._catalog.run(con, steps())
 
-        return await self._run(job)
+        return await self._run(job, retry=retry)
 
     async def delete(self, run_id: str) -> None:
         await self._run(lambda con: self._store.delete(con, run_id))
@@ -204,6 +206,13 @@ class PostgresJournal:
 
     async def forget_request(self, key: str, run_id: str) -> None:
         await self._change(lambda: sql.forget_request(key, run_id))
+
+    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
+        return await self._run(lambda con: self._catalog.run(con, spending.spent(keys)))
+
+    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
+        # Not again after a connection was lost: it may have been added, and what is given back twice is spent twice.
+        return await self._change(lambda: spending.spend(keys, amount, fits), f"{self._schema} spending", retry=False)
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the connections."""

@@ -11,6 +11,7 @@ import msgspec
 from treadle._journal.base import InboxItem, RunInfo
 from treadle._journal.blobs import references
 from treadle._journal.catalog import postgres as postgres_catalog
+from treadle._journal.catalog import spending
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -64,6 +65,7 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     postgres_catalog.TITLES,
     postgres_catalog.REQUESTS,
+    spending.POSTGRES,
 )
 
 _UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"

@@ -14,10 +14,11 @@ from typing import Literal, TypeVar, Unpack
 
 from treadle._journal import sqlite_store as store
 from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.catalog import spending
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import summarise_older
-from treadle._journal.catalog.values import BACKFILL, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import BACKFILL, Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
@@ -25,6 +26,7 @@ from treadle._journal.writer import Writer
 from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
 from treadle._types.events import Record, RunFinished
 from treadle._types.paths import state_folder
+from treadle._types.usage import Usage
 
 T = TypeVar("T")
 
@@ -184,6 +186,12 @@ class SqliteJournal:
 
     async def forget_request(self, key: str, run_id: str) -> None:
         await self._write(lambda con: catalog.run(con, sql.forget_request(key, run_id)))
+
+    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
+        return await self._write(lambda con: catalog.run(con, spending.spent(keys)), transaction=False)
+
+    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
+        return await self._write(lambda con: catalog.run(con, spending.spend(keys, amount, fits)))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the file."""

@@ -15,6 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
+from treadle._journal.catalog import spending
 from treadle._journal.catalog import sqlite as sqlite_catalog
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
@@ -73,6 +74,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     sqlite_catalog.TITLES,
     sqlite_catalog.REQUESTS,
+    spending.SQLITE,
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)

@@ -20,6 +20,8 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag, such as recorded")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this program")
+    line = "sum the runs of each agent, user, tenant (acme of the user acme/ann) or day"
+    parser.add_argument("--by", default="program", choices=("program", "user", "tenant", "day"), help=line)
     parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
     line = "a file; a page if it ends in .html, else markdown"
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help=line)
@@ -47,7 +49,7 @@ async def _report(args: argparse.Namespace, journal: Journal) -> str:
 
     try:
         infos = await journal.list(limit=args.limit, tag=args.tag, agent=args.agent)
-        parts = sections(await gather(journal, infos))
+        parts = sections(await gather(journal, infos, args.by), args.by)
     finally:
         await journal.aclose()
     title = "What was recorded" + (f": {args.agent}" if args.agent else "")

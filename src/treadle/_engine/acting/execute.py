@@ -26,7 +26,7 @@ from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
 from treadle._engine.requests.media import prepared_result
-from treadle._engine.requests.spending import hold_answer
+from treadle._engine.requests.spending import hold_answer, set_aside, settle
 from treadle._models.transport.redirects import MOST
 from treadle._safety.hidden import unseen_in
 from treadle._safety.logs import get_logger, log_handled
@@ -273,9 +273,13 @@ async def _run_within_budget(
     run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]
 ) -> ToolOutcome:
     """Run it, if the budget has a call left. A call that is cut off half-way counts: it may have taken effect."""
-    hold_answer(run)
+
+    def worst() -> Usage:
+        hold_answer(run)
+        return _ONE_CALL
+
     try:
-        reservation = run.budget.reserve(_ONE_CALL)
+        reservation = await set_aside(run, worst)
     except BudgetExhaustedError as error:
         run.ending.exhausted = error
         return ToolOutcome(f"Not run: {error}.", "rejected", executed=False)
@@ -285,7 +289,7 @@ async def _run_within_budget(
         used = _ONE_CALL if outcome.executed else NO_USAGE
         return outcome
     finally:
-        reservation.settle(used)
+        await settle(run, reservation, used)
 
 
 async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mapping[str, Any]) -> ToolOutcome:

@@ -26,14 +26,31 @@ def price(usage: Usage, profile: Profile) -> float | None:
     return (total + usage.output_tokens * prices.output) / 1e6
 
 
+def exceeded(budget: Budget, total: Usage) -> tuple[str, float, float] | None:
+    """Return the first limit that a sum passes: its name, itself, and the sum."""
+    for name, limit, value in (
+        ("tokens", budget.tokens, total.total_tokens),
+        ("input_tokens", budget.input_tokens, total.input_tokens),
+        ("output_tokens", budget.output_tokens, total.output_tokens),
+        ("cost", budget.cost, total.cost or 0.0),
+        ("requests", budget.requests, total.requests),
+        ("tool_calls", budget.tool_calls, total.tool_calls),
+    ):
+        if limit is not None and value > limit * (1 + _ROUNDING):
+            return name, limit, value
+    return None
+
+
 class Reservation:
     """A worst case that was set aside; `settle` replaces it by what was really used."""
 
-    __slots__ = ("_tracker", "amount")
+    __slots__ = ("_tracker", "amount", "shared")
 
     def __init__(self, tracker: BudgetTracker, amount: Usage) -> None:
         self._tracker = tracker
         self.amount = amount
+        self.shared: tuple[str, ...] = ()
+        """The sums in the journal that it was added to."""
 
     def settle(self, used: Usage) -> None:
         self._tracker.release(self.amount, used)
@@ -59,6 +76,8 @@ class BudgetTracker:
         self.parent = parent
         self.spent = spent
         self.reserved = NO_USAGE
+        self.label = ""
+        """Whose it is, for its message, where that is not the run's."""
         self.held = NO_USAGE
         """What the run needs for its own last answer: neither it nor anything it starts may spend this before."""
         self.started = time.monotonic() - seconds
@@ -77,7 +96,7 @@ class BudgetTracker:
         """Set the worst case aside, or raise `BudgetExhaustedError`. What is held for answers must still fit."""
         self._check_all(worst)
         for tracker in self._upward():
-            tracker.reserved += worst
+            tracker.count(worst, NO_USAGE)
         return Reservation(self, worst)
 
     def covers(self, worst: Usage) -> bool:
@@ -111,8 +130,12 @@ class BudgetTracker:
 
     def release(self, amount: Usage, used: Usage) -> None:
         for tracker in self._upward():
-            tracker.reserved -= amount
-            tracker.spent += used
+            tracker.count(NO_USAGE - amount, used)
+
+    def count(self, reserved: Usage, spent: Usage) -> None:
+        """Count what was set aside, or given back, and what was spent."""
+        self.reserved += reserved
+        self.spent += spent
 
     def charge(self, used: Usage) -> None:
         """Count what runs inside this one have spent before it was resumed. A budget above counts that itself."""
@@ -138,19 +161,12 @@ class BudgetTracker:
         budget = self.budget
         if budget is None:
             return
-        total = self.spent + self.reserved + wanted
-        for name, limit, value in (
-            ("tokens", budget.tokens, total.total_tokens),
-            ("input_tokens", budget.input_tokens, total.input_tokens),
-            ("output_tokens", budget.output_tokens, total.output_tokens),
-            ("cost", budget.cost, total.cost or 0.0),
-            ("requests", budget.requests, total.requests),
-            ("tool_calls", budget.tool_calls, total.tool_calls),
-        ):
-            if limit is not None and value > limit * (1 + _ROUNDING):
-                raise BudgetExhaustedError(
-                    f"the budget of {limit} {name} cannot cover the next step (worst case {value})", cost=self.spent
-                )
+        if (passed := exceeded(budget, self.spent + self.reserved + wanted)) is not None:
+            name, limit, value = passed
+            raise BudgetExhaustedError(
+                f"the budget of {limit} {name}{self.label} cannot cover the next step (worst case {value})",
+                cost=self.spent,
+            )
         left = self._own_seconds_left()
         if left is not None and left <= 0:
             raise BudgetExhaustedError(f"the budget of {budget.seconds} seconds is used up", cost=self.spent)

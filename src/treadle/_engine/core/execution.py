@@ -30,6 +30,7 @@ from treadle._engine.settings import PROVENANCE, Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 from treadle._types.events import Injected, Record, Resumed, ThinkDone, ToolsChanged
+from treadle._types.ids import tenant_of
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta
 from treadle._types.state import RunState
@@ -135,9 +136,18 @@ class Execution:
         self.answer = AnswerStream(self.log)
         self.inbox = Inbox(self.id, journal)
         self.life = Lifecycle(parent.life if parent is not None else None)
+        above = parent.budget if parent is not None else None
+        self.shared = parent.shared if parent is not None else None
+        """The budgets that it shares with other runs."""
+        if self.settings.budgets:
+            from treadle._engine.core.shared_budgets import SharedBudgets
+
+            names = {"user": origin.user, "tenant": tenant_of(origin.user), "agent": blueprint.name, "all": ""}
+            self.shared = SharedBudgets(self.settings.budgets, names, journal, above, self.shared)
+            above = self.shared.innermost
         self.budget = BudgetTracker(
             self.settings.budget,
-            parent=parent.budget if parent is not None else None,
+            parent=above,
             spent=self.state.usage,
             seconds=active_seconds(records),
         )

@@ -14,7 +14,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, run_hooks
 from treadle._engine.requests.media import shown
 from treadle._engine.requests.render import digest_of
-from treadle._engine.requests.spending import reserve, spent_by_failure, spent_by_reply
+from treadle._engine.requests.spending import reserve, settle, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import (
@@ -66,7 +66,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
         except ModelError as error:
             usage = spent_by_failure(run, sent, error, shown.received)
             if reservation is not None:
-                reservation.settle(usage)
+                await settle(run, reservation, usage)
             again = (
                 attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
             )
@@ -86,14 +86,14 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
             if reservation is not None or shown.received:
                 usage = spent_by_failure(run, sent, error, shown.received)
                 if reservation is not None:
-                    reservation.settle(usage)
+                    await settle(run, reservation, usage)
                 if not run.life.abandoned:  # what was shown, and what was spent on it, is in the log, too
                     await shown.save()
                     await run.emit(ThinkFailed(request.component, iteration, attempt, _CUT_OFF, None, usage))
             raise
         usage = spent_by_reply(run, sent, reply)
         if reservation is not None:
-            reservation.settle(usage)
+            await settle(run, reservation, usage)
         reply = reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage)
         if reply.used or reply.citations:  # before the reply itself: what it asks for was written with this in mind
             await run.emit(ProviderToolsUsed(request.component, iteration, reply.used, reply.citations))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -29,16 +30,43 @@ async def reserve(run: Execution, request: Request, iteration: int) -> tuple[Req
     the reply; one that does not even cover a short one raises `BudgetExhaustedError`."""
     if not run.budget.bounded:
         return request, None
-    hold_answer(run, answering=request.component in ANSWERING)
     profile = run.current.model.profile
     wanted = request.max_tokens or profile.max_output or _ASSUMED_OUTPUT
     sent = run.current.estimator.tokens(request)
-    room = run.budget.room(priced(Usage(sent, requests=1), profile), profile)
-    output = wanted if room is None else min(wanted, max(room, _MIN_REPLY))
-    reservation = run.budget.reserve(priced(Usage(sent, output, requests=1), profile))
+
+    def worst() -> Usage:
+        hold_answer(run, answering=request.component in ANSWERING)
+        room = run.budget.room(priced(Usage(sent, requests=1), profile), profile)
+        return priced(Usage(sent, wanted if room is None else min(wanted, max(room, _MIN_REPLY)), requests=1), profile)
+
+    reservation = await set_aside(run, worst)
+    output = reservation.amount.output_tokens
     if output < wanted:
         await run.emit(ReplyCapped(request.component, iteration, output))
     return (request if request.max_tokens == output else request.replace(max_tokens=output)), reservation
+
+
+async def set_aside(run: Execution, worst: Callable[[], Usage]) -> Reservation:
+    """Reserve the worst case in the budgets of the run, and in those that it shares. It is worked out again when others
+    have taken what was left there; each time that happens, somebody could go on."""
+    while True:
+        if run.shared is not None:
+            await run.shared.refresh()
+        reservation = run.budget.reserve(worst())
+        if run.shared is None:
+            return reservation
+        if (taken := await run.shared.take(reservation.amount)) is not None:
+            reservation.shared = taken
+            return reservation
+        reservation.settle(NO_USAGE)
+
+
+async def settle(run: Execution, reservation: Reservation, used: Usage) -> None:
+    """Replace what was set aside by what was used."""
+    amount = reservation.amount
+    reservation.settle(used)
+    if run.shared is not None and reservation.shared:
+        await asyncio.shield(run.shared.settle(reservation.shared, amount, used))
 
 
 def hold_answer(run: Execution, *, answering: bool = False) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from treadle._journal.base import RunInfo
+from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.changes import annotations_of
 from treadle._journal.catalog.sqlite import MIGRATION, REQUESTS, TABLES, TITLES, prepare_reader, run, words
@@ -22,6 +23,7 @@ _TABLES = (
     *MIGRATION,
     *TITLES,
     *REQUESTS,
+    *spending.SQLITE,
 )
 _COLUMNS = RunInfo.__struct_fields__[:12]
 WORDS = words("r.updated", "r.records", "l.run = r.run")

@@ -48,7 +48,7 @@ _TYPES = {
     "driven": "text", "prefix": "text",
     "cost": "float8", "elapsed": "float8", "created": "float8", "since": "float8", "until": "float8", "span": "float8",
     "conversation": "text", "parent": "text", "user": "text", "agent": "text", "model": "text", "status": "text",
-    "stop_reason": "text", "key": "text", "content": "text", "time": "float8",
+    "stop_reason": "text", "key": "text", "usage": "text", "content": "text", "time": "float8",
 }  # fmt: skip
 
 

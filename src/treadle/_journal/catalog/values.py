@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypedDict
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from treadle._safety.logs import process_redactor
 from treadle._types.acts import NOT_ADMITTED
 from treadle._types.errors import ConfigError
 from treadle._types.state import RunState
+from treadle._types.usage import Usage
 
 Thumb = Literal["", "up", "down"]
 
@@ -25,6 +26,10 @@ SAID = ("injected", "tool_done", "run_finished")
 long for it (`QUESTION_CHARS`), in the first record, with the system prompt and the tools."""
 BACKFILL = 500
 """How many runs of an older version one overview summarises before it answers."""
+
+
+Fits = Callable[[str, Usage], bool]
+"""Whether the sum of what was spent under a key may be so large."""
 
 
 class ToolUse(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,7 +10,9 @@ from msgspec import Struct, field
 
 from treadle._journal.base import Journal, RunInfo
 from treadle._record.findings import Finding, findings
+from treadle._types.errors import RunNotFoundError
 from treadle._types.events import Exchanged, Record, ThinkDone, ThinkFailed, ToolDone
+from treadle._types.ids import tenant_of
 from treadle._types.state import fold
 from treadle._types.usage import NO_USAGE, Usage
 
@@ -61,17 +64,40 @@ class Gathered(Struct):
         return sum(costs) if costs else None
 
 
-async def gather(journal: Journal, infos: Sequence[RunInfo]) -> Gathered:
-    """One run after the other: never more than one log is held."""
+async def gather(journal: Journal, infos: Sequence[RunInfo], by: str = "program") -> Gathered:
+    """One run after the other: never more than one log is held. `by` says whose runs are summed together."""
     gathered = Gathered()
+    users = {info.run_id: info.user for info in infos}
     for info in infos:
+        root = info.run_id.partition(".")[0]  # what runs inside a run is its user's
+        if by in ("user", "tenant") and root not in users:
+            users[root] = await _user(journal, root)
         try:
             records = await journal.load(info.run_id)
         except Exception:
             gathered.unreadable += 1
             continue
-        add_run(gathered, info.agent or "?", records)
+        add_run(gathered, _name(info, users.get(root, ""), by) or "?", records)
     return gathered
+
+
+async def _user(journal: Journal, run_id: str) -> str:
+    try:
+        return (await journal.info(run_id)).user
+    except RunNotFoundError:
+        return ""
+
+
+def _name(info: RunInfo, user: str, by: str) -> str:
+    match by:
+        case "user":
+            return user
+        case "tenant":
+            return tenant_of(user)
+        case "day":
+            return time.strftime("%Y-%m-%d", time.gmtime(info.created))
+        case _:
+            return info.agent
 
 
 def add_run(gathered: Gathered, program: str, records: Sequence[Record]) -> None:

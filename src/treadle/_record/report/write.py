@@ -21,7 +21,7 @@ class Section(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def sections(gathered: Gathered) -> list[Section]:
+def sections(gathered: Gathered, by: str = "program") -> list[Section]:
     total, usage = gathered.total, gathered.total.usage
     tool_seconds = sum(share.seconds for share in gathered.tools.values())
     lines = [
@@ -38,7 +38,7 @@ def sections(gathered: Gathered) -> list[Section]:
         lines.append(f"{gathered.unreadable} runs could not be read and are left out.")
     parts = [
         Section("What was recorded", "\n".join(lines)),
-        Section("By program", "", *_shares("program", gathered.programs)),
+        Section(f"By {by}", "", *_shares(by, gathered.programs)),
         Section("By model", "", *_shares("model", gathered.models)),
         _saving(gathered),
         _tools(gathered),
