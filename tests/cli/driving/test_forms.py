@@ -58,6 +58,22 @@ def test_each_field_is_asked_for_until_it_fits(home: Path):
         assert "3 long !" in screen.text
 
 
+def test_a_chat_asks_for_the_fields_too_and_goes_on(home: Path):
+    with Terminal(home, "chat", "-f", document(home), "-m", script(home, "the plan", "a new plan")) as screen:
+        screen.wait_for_prompt()
+        for plan, rounds in (("the plan", "3"), ("a new plan", "4")):
+            screen.forget()
+            screen.type("q\n")
+            screen.wait_for(f"Plan: {plan}")
+            for asked, typed in [("Rounds: ", rounds), ("Kind (short, long): ", "long"), ("may stay empty", "")]:
+                screen.wait_for(asked)
+                screen.type(typed + "\n")
+            screen.wait_for(f"{rounds} long !")
+            screen.wait_for_prompt()
+        screen.type("/quit\n")
+        assert screen.end() == 0
+
+
 def test_without_a_terminal_the_run_waits(home: Path):
     done = treadle(home, "run", "q", "-f", document(home), "-m", script(home, "the plan"))
     assert done.code == 4

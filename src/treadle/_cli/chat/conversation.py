@@ -18,9 +18,12 @@ from treadle._cli.chat.earlier import UNDONE, Earlier
 from treadle._cli.chat.input import Reader
 from treadle._cli.chat.mentions import mentions_in
 from treadle._cli.display.ansi import styled
+from treadle._cli.display.base import Display
 from treadle._cli.display.factory import open_display
+from treadle._cli.display.made import show_files
 from treadle._cli.display.text import clean, one_line, plural, spent
 from treadle._cli.driving.conductor import Conductor
+from treadle._cli.driving.forms import drive
 from treadle._cli.driving.lifecycle import close, isolate, load_model, print_outcome
 from treadle._cli.runs.resume import fork_of
 from treadle._cli.setup.attachments import with_parts
@@ -171,9 +174,14 @@ class Chat:
 
     async def _drive(self, run: Run, say: str = "") -> list[str]:
         await load_model(self.agent, quiet=self.quiet, ahead=self.ahead.done)
-        display = open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
-        result = await self.conductor.drive(self.agent, run, display, say=say)
+
+        def display(run: Run) -> Display:
+            return open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
+
+        result = await drive(self.conductor, self.agent, run, display, say=say)
         print_outcome(result)
+        if not self.quiet:
+            show_files(result)
         self.history, self.last_run = list(result.messages), run.id
         if self._runs:
             self._runs[-1].append(run.id)

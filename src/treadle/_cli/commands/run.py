@@ -95,17 +95,14 @@ async def _answer(args: argparse.Namespace, question: Content, agent: Agent, con
     from treadle._agent.presets import local_user
     from treadle._cli.display.factory import open_display
     from treadle._cli.display.made import show_files
-    from treadle._cli.driving.forms import fill_in
+    from treadle._cli.driving.forms import drive
     from treadle._cli.driving.lifecycle import close, load_model, print_outcome
 
     journal = agent.journal
     run = agent.prepare(question, user=local_user(agent))
     await load_model(agent, quiet=args.quiet)
     try:
-        result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
-        while conductor.can_ask and result.pending and (forms := fill_in(result)):
-            run = await agent.load(result, results=forms)
-            result = await conductor.drive(agent, run, open_display(run.id, json=args.json, quiet=args.quiet))
+        result = await drive(conductor, agent, run, lambda run: open_display(run.id, json=args.json, quiet=args.quiet))
     finally:
         await close(agent, journal)
     print_outcome(result, journaled=journal is not None)

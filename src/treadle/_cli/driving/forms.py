@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any, cast
 
+from treadle._agent.agent import Agent
+from treadle._cli.display.base import Display
 from treadle._cli.display.text import clean
+from treadle._cli.driving.conductor import Conductor
 from treadle._engine.result import PendingCall, RunResult
+from treadle._engine.run import Run
 
 _YES, _NO = ("y", "yes", "true"), ("n", "no", "false")
+
+
+async def drive(
+    conductor: Conductor, agent: Agent, run: Run, display: Callable[[Run], Display], *, say: str = ""
+) -> RunResult[Any]:
+    """Drive a run to its end; at a terminal, ask for what its forms want to know."""
+    result = await conductor.drive(agent, run, display(run), say=say)
+    while conductor.can_ask and result.pending and (forms := fill_in(result)):
+        run = await agent.load(result, results=forms)
+        result = await conductor.drive(agent, run, display(run))
+    return result
 
 
 def fill_in(result: RunResult[Any]) -> dict[str, dict[str, Any]]:
