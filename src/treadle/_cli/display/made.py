@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from treadle._cli.display.ansi import colours
+from treadle._cli.display.pixels import preview
 from treadle._cli.display.text import clean
 from treadle._engine.result import RunResult
 from treadle._engine.surfaces.previews import contents, described, rows_of
@@ -33,6 +35,8 @@ def show_files(result: RunResult[Any]) -> None:
         path = folder / name
         path.write_bytes(contents(artifact))
         print(f"file: {path} ({clean(described(artifact))})", file=sys.stderr)
+        if artifact.mime == "image/png" and colours(sys.stderr):
+            print("\n".join(preview(contents(artifact))), file=sys.stderr)
         rows = rows_of(artifact)
         widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(max(map(len, rows), default=0))]
         for row in rows:
