@@ -97,9 +97,8 @@ def test(arguments: list[str]) -> int:
         return call(python, "-m", "pytest", *arguments)
     call(python, "-m", "compileall", "-q", "src")  # before there are several processes that would each do it
     call(python, "web/build.py")  # before there are several processes that look for it
-    # One worker more than there are cores: many tests wait for other programs. Files stay together, so that what a file
-    # sets up is set up once, and keep their order, in which the longest come first (tests/conftest.py).
-    suite = [python, "-m", "pytest", "-n", cores() + 1, "--dist", "loadfile", "--no-loadscope-reorder"]
+    # One worker more than there are cores: many tests wait for other programs.
+    suite = [python, "-m", "pytest", "--workers", cores() + 1]
     if fast:
         return call(*suite, "-m", FAST, *(f"--ignore=tests/{name}" for name in FAST_WITHOUT))
     figures = ROOT / ".cache" / "coverage"

@@ -20,6 +20,7 @@ else:
     write_coverage = None
 
 from treadle._safety.secrets import environment_secrets, known_secrets
+from workers import run_in_workers
 
 ALLOWED_SKIPS = {
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
@@ -79,6 +80,23 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, default=0, help="run the tests in so many forked processes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    if (
+        not session.config.option.workers
+        or not hasattr(os, "fork")
+        or session.config.option.collectonly
+        or session.testsfailed
+    ):
+        return None
+    run_in_workers(session, session.config.option.workers, write_coverage or (lambda: None))
+    return True
+
+
 LONGEST = (
     "server/api/test_openapi.py",
     "durable/test_temporal.py",
@@ -113,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=rank)
 
 
-# The reports themselves are changed, in the process that makes them: so it is the same with and without pytest-xdist.
+# The reports themselves are changed, in the process that makes them: so it is the same with and without workers.
 
 
 @pytest.hookimpl(wrapper=True)

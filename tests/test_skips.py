@@ -46,17 +46,18 @@ def test_never_seen(): ...
 
 def run_pytest(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(TESTS / "conftest.py", folder)
+    shutil.copy(TESTS / "workers.py", folder)
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     clean = {name: value for name, value in clean.items() if not name.startswith("PYTEST_")}
     clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing them all takes seconds
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "--rootdir", str(folder)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
     return subprocess.run([*command, *options], cwd=folder, env={**clean, **env}, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(("workers", "variable"), [(0, {"CI": "true"}), (2, {"TREADLE_NO_SKIPS": "1"})])
 def test_a_skipped_test_fails_and_says_what_is_missing(tmp_path: Path, workers: int, variable: dict[str, str]):
     (tmp_path / "test_skipping.py").write_text(SKIPPING)
-    done = run_pytest(tmp_path, "-n", str(workers), **variable)
+    done = run_pytest(tmp_path, "--workers", str(workers), **variable)
     assert done.returncode == 1, done.stdout
     assert "test_skipping.py::test_with_a_fixture was skipped: there is no browser" in done.stdout
     assert "test_skipping.py::test_marked[2] was skipped: there is no compiler" in done.stdout
@@ -66,15 +67,50 @@ def test_a_skipped_test_fails_and_says_what_is_missing(tmp_path: Path, workers: 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_skipped_file_fails(tmp_path: Path, workers: int):
     (tmp_path / "test_whole_file.py").write_text(WHOLE_FILE)
-    done = run_pytest(tmp_path, "-n", str(workers), CI="true")
+    done = run_pytest(tmp_path, "--workers", str(workers), CI="true")
     assert done.returncode != 0
     assert "test_whole_file.py was skipped: could not import 'no_such_package'" in done.stdout
+
+
+ENDINGS = """
+import os
+import pytest
+
+@pytest.fixture(scope="session")
+def kept():
+    yield
+    with open("torn_down", "w") as file:
+        file.write("yes")
+
+def test_one(kept, tmp_path): ...
+def test_that_ends_its_process(): os._exit(3)
+def test_never_run(): ...
+"""
+
+
+def test_a_worker_that_ends_fails_the_test_it_was_in(tmp_path: Path):
+    (tmp_path / "test_a.py").write_text(ENDINGS)
+    (tmp_path / "test_b.py").write_text(ENDINGS.replace("os._exit(3)", "assert 0"))
+    done = run_pytest(tmp_path, "--workers", "2")
+    assert done.returncode == 1, done.stdout
+    assert "the worker ended with 3 in this test" in done.stdout
+    assert "test_a.py::test_that_ends_its_process" in done.stdout
+    assert "2 failed, 3 passed" in done.stdout
+    assert (tmp_path / "torn_down").exists()
+
+
+def test_no_file_is_begun_after_the_failure_that_ends_the_session(tmp_path: Path):
+    for name in ("test_a.py", "test_b.py", "test_c.py"):
+        (tmp_path / name).write_text("def test_it(): assert 0")
+    done = run_pytest(tmp_path, "--workers", "1", "-x")
+    assert "stopping after" in done.stdout, done.stdout
+    assert "test_c" not in done.stdout
 
 
 def test_elsewhere_a_skip_stays_a_skip(tmp_path: Path):
     (tmp_path / "test_skipping.py").write_text(SKIPPING)
     (tmp_path / "test_whole_file.py").write_text(WHOLE_FILE)
-    done = run_pytest(tmp_path, "-n", "0")
+    done = run_pytest(tmp_path)
     assert done.returncode == 0, done.stdout
     assert "1 passed, 5 skipped, 1 xfailed" in done.stdout
 
@@ -103,7 +139,7 @@ def test_what_takes_minutes_is_left_out_unless_it_is_asked_for(
 ):
     (tmp_path / "test_long.py").write_text(LONG)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = long: takes minutes\n")
-    done = run_pytest(tmp_path, "-n", "0", *options, CI="true", **asked)
+    done = run_pytest(tmp_path, *options, CI="true", **asked)
     assert outcome in done.stdout, done.stdout
 
 
