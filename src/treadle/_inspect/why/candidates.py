@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from treadle._inspect.why.changes import Change, parameter_texts, text_in
-from treadle._inspect.why.experiments import Lab, blame_of
+from treadle._inspect.why.experiments import Lab
 from treadle._inspect.why.pieces import PIECES, pieces
 from treadle._types.events import ToolDone
 from treadle._types.messages import AssistantMessage
@@ -30,13 +30,12 @@ Tried = tuple[Change, int]
 
 def blamed(lab: Lab) -> list[tuple[float, Entry]]:
     """Return the messages with the share of the answer's own words in each, the largest first."""
-    words = lab.own_words
     scored: list[tuple[float, Entry]] = []
     for entry in lab.entries:
         if entry.component == "question":
             continue
         if text := text_in(entry):
-            scored.append((blame_of(text, words), entry))
+            scored.append((lab.blame(text), entry))
     return sorted(scored, key=lambda pair: -pair[0])
 
 
@@ -49,7 +48,7 @@ def texts(lab: Lab) -> list[Tried]:
     changes = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
     changes += [(Change("prompt", name), 0) for name in lab.started.prompts]
     changes += [*descriptions(lab), *messages(lab)]
-    return sorted(changes, key=lambda tried: -blame_of(tried[0].before, lab.own_words))
+    return sorted(changes, key=lambda tried: -lab.blame(tried[0].before))
 
 
 def descriptions(lab: Lab) -> list[Tried]:
@@ -88,7 +87,6 @@ def parts(lab: Lab, entry: Entry, most: int = PIECES) -> list[Tried]:
 def finest(lab: Lab) -> list[Tried]:
     """Every line, or sentence, of every text by itself, those first whose words the answer has. For when nothing else
     has helped: a larger piece may hold the cause and something that is needed as well."""
-    words = lab.own_words
     first = lab.steps[0]
     changes: list[Tried] = [(Change("prompt", before=line), first) for line in _lines(lab.started.system)]
     for schema in lab.state.tools:
@@ -99,7 +97,7 @@ def finest(lab: Lab) -> list[Tried]:
             continue
         name = entry.component.removeprefix("tool:")
         changes += [(Change("passage", name, line, record=entry.seq), step) for line in _lines(text_in(entry))]
-    return sorted(changes, key=lambda tried: -blame_of(tried[0].before, words))
+    return sorted(changes, key=lambda tried: -lab.blame(tried[0].before))
 
 
 def _lines(text: str) -> list[str]:

@@ -75,7 +75,7 @@ def _changed(event: ToolDone, change: Change) -> ToolDone:
 
 
 class StandIn(Protocol):
-    """Answers calls in place of tools that may not run. A copy of the workspace that a run worked in can be one."""
+    """Answers calls in place of tools that may not run."""
 
     name: str
     """What it is, with its settings: part of the name of each experiment that it takes part in."""
@@ -83,6 +83,10 @@ class StandIn(Protocol):
     async def answer(self, run: RunContext, call: ToolCall) -> ToolOutcome | None:
         """The outcome of a call; None where it has none. Nothing outside of it may change."""
         ...
+
+    async def instead(self, run: RunContext, call: ToolCall) -> ToolOutcome | None:
+        """The outcome of a call that the log has a result of, if that result holds no more."""
+        return None
 
 
 Stub = str | Callable[..., Any]
@@ -100,7 +104,7 @@ def stubs_of(options: Sequence[str]) -> dict[str, Stub]:
     return stubs
 
 
-class Stubs:
+class Stubs(StandIn):
     """Results and functions of the user, by the names of the tools that they stand for."""
 
     def __init__(self, stubs: Mapping[str, Stub]) -> None:
@@ -132,7 +136,7 @@ _SHOWN = 12
 _SHOWN_CHARS = 1_500
 
 
-class Guesses:
+class Guesses(StandIn):
     """A model says once for each call what it would have returned; the guess is the same for all experiments."""
 
     def __init__(self, model: Model, budget: Spender, records: Sequence[Record]) -> None:
@@ -210,6 +214,9 @@ class ExperimentGate(Plugin):
             offered = ", ".join(sorted(run.state.tool_names())) or "none"
             message = f"There is no tool {call.name!r}. The tools are: {offered}."
             return ToolOutcome(message, "unknown_tool", executed=False)
+        for one in self._stand_ins:
+            if (outcome := await one.instead(run, call)) is not None:
+                return outcome
         key = key_of(call.name, call.args)
         if recorded := self._results.get(key):
             # The same call may have had several results: in their order, and then the last one again.

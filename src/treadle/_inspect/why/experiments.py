@@ -150,6 +150,8 @@ class Lab:
         answer = self.state.finished.answer if self.state.finished else ""
         self.own_words = [word for word in words_of(answer) if word not in asked]
         """The words of the wrong answer that the question does not have."""
+        written = _written(records) if self.state.workspace is not None else ""
+        self._written = [word for word in words_of(written) if word not in asked]
         self.trials = 1
         self.notebook: Notebook | None = None
         self.inside = ""
@@ -187,6 +189,10 @@ class Lab:
     def candidates(self) -> list[Experiment]:
         """The experiments whose change may be the cause."""
         return [experiment for experiment in self.done if repr(experiment.change) not in self.locating]
+
+    def blame(self, text: str) -> float:
+        """Return the share of the answer's own words that a text has, or of what the run wrote in its files."""
+        return max(blame_of(text, self.own_words), blame_of(text, self._written))
 
     def step_after(self, seq: int) -> int | None:
         """Return the first step whose request comes after this record."""
@@ -230,7 +236,7 @@ class Lab:
             time.monotonic() - begun,
             shaken,
             tuple(dict.fromkeys(name for trial in trials for name in trial.imagined)),
-            blame_of(change.before, self.own_words),
+            self.blame(change.before),
         )
         self.done.append(experiment)
         if self.notebook is not None:
@@ -427,6 +433,12 @@ def _lines(request: Request) -> list[str]:
     for tool in request.tools:
         lines += [f"tool {tool.name}: {line}" for line in tool.description.splitlines()]
     return lines
+
+
+def _written(records: Sequence[Record]) -> str:
+    """What the calls that may have changed files were given."""
+    calls = [r.event.call for r in records if isinstance(r.event, ToolStarted) and r.event.effect != "pure"]
+    return "\n".join(value for call in calls for value in call.args.values() if isinstance(value, str))
 
 
 def words_of(text: str) -> list[str]:

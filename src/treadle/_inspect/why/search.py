@@ -33,7 +33,7 @@ from treadle._inspect.why.patches import patch_for
 from treadle._inspect.why.pieces import pieces
 from treadle._inspect.why.points import Plan, fork_points, plan, tried_at
 from treadle._inspect.why.ranking import ranked
-from treadle._inspect.why.variants import GUARDS, name_of
+from treadle._inspect.why.variants import GUARDS, name_of, plugins_of
 from treadle._journal.memory import MemoryJournal
 from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
@@ -126,7 +126,18 @@ async def find_causes(
     lab.trials = trials
     if on_plan is not None:
         on_plan(plan(lab, len(_planned(lab, wanted))))
-    return await search(lab, wanted, marks)
+    machine = None
+    if lab.state.workspace is not None:
+        from treadle._inspect.why.workspace import workspace_stand_in  # most runs have none
+
+        machine = workspace_stand_in(plugins_of(agent, lab.settings), records, lab.journal)
+    if machine is None:
+        return await search(lab, wanted, marks)
+    lab.stand_ins = (machine, *lab.stand_ins)
+    try:
+        return await search(lab, wanted, marks)
+    finally:
+        await machine.close()
 
 
 def _expectations(
@@ -358,9 +369,10 @@ async def _note(agent: Agent[Any, Any], run_id: str) -> str:
 
 async def _try_kinds(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> None:
     """Try everything that could be the cause, small changes first."""
-    await lab.try_all(wanted.also)
-    await _with_narrowing(lab, candidates.texts(lab))
-    await _with_narrowing(lab, candidates.results(lab))
+    await lab.try_all([*wanted.also, *reasons.accused(lab)])
+    texts = [*candidates.texts(lab), *candidates.results(lab)]
+    await _with_narrowing(lab, [pair for pair in texts if lab.blame(pair[0].before) > 0])
+    await _with_narrowing(lab, [pair for pair in texts if lab.blame(pair[0].before) == 0])
     await lab.try_all([*reasons.settings(lab), *candidates.again(lab), *reasons.thresholds(lab), *reasons.guards(lab)])
     await lab.try_all(reasons.tools(lab))
     calls = [mark.call for mark in marks if mark.call]

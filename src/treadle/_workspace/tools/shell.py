@@ -114,9 +114,7 @@ class Shell:
             _kill(pid, signal.SIGKILL)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await process.wait()  # its own `kill` would take its status from whoever waits for it
 
     async def _open(self) -> asyncio.subprocess.Process:
         """Return the running shell; one that has ended meanwhile is started again, as it was."""
