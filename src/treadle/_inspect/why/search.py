@@ -126,18 +126,23 @@ async def find_causes(
     lab.trials = trials
     if on_plan is not None:
         on_plan(plan(lab, len(_planned(lab, wanted))))
-    machine = None
+    return await _with_files(lab, wanted, marks)
+
+
+async def _with_files(lab: Lab, wanted: Wanted, marks: Sequence[Mark]) -> Causes:
+    """Search with the files that the run worked on at hand, where it had a workspace."""
+    files = None
     if lab.state.workspace is not None:
         from treadle._inspect.why.workspace import workspace_stand_in  # most runs have none
 
-        machine = workspace_stand_in(plugins_of(agent, lab.settings), records, lab.journal)
-    if machine is None:
+        files = workspace_stand_in(plugins_of(lab.agent, lab.settings), lab.records, lab.journal)
+    if files is None:
         return await search(lab, wanted, marks)
-    lab.stand_ins = (machine, *lab.stand_ins)
+    lab.stand_ins = (files, *lab.stand_ins)
     try:
         return await search(lab, wanted, marks)
     finally:
-        await machine.close()
+        await files.close()
 
 
 def _expectations(

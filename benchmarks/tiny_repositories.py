@@ -1,0 +1,128 @@
+"""What a model makes of five tiny repositories with the preset `coding`: each has one failing test.
+
+    python3 tasks.py measure tiny_repositories local:qwen2.5-coder-1.5b [--iterations 20]
+
+A repository counts as mended when the tests as they were given pass on the files that the agent has left: a test that
+it has changed is put back first. Whether it said so itself is reported beside it. Commands run in a sandbox, or where
+that cannot be had in a copy, where each that acts is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from treadle import Agent, Model, Workspace, open_journal
+from treadle._models.catalog.registry import resolve_model
+from treadle._workspace.backends import can_isolate
+from treadle._workspace.coding import Coding
+from treadle._workspace.history import span_of
+from treadle._workspace.places import stored
+from treadle._workspace.restore import restore
+from treadle._workspace.snapshot import Tracked
+from treadle.plugins import Approval
+
+_TEST = f"{sys.executable} -m unittest -q"
+QUESTION = "A test of this project fails. Find out why, mend the code (not the test), and run the tests again."
+REPOSITORIES = {
+    "area": {
+        "shapes.py": "def area(width, height):\n    return width + height\n",
+        "test_shapes.py": "self.assertEqual(shapes.area(3, 4), 12)",
+    },
+    "last": {
+        "pages.py": "def last(pages):\n    '''The last page, None where there is none.'''\n    return pages[-1]\n",
+        "test_pages.py": "self.assertIsNone(pages.last([]))\n        self.assertEqual(pages.last([1, 2]), 2)",
+    },
+    "names": {
+        "names.py": "def initials(name):\n    return ''.join(part[0] for part in name.split())\n",
+        "test_names.py": "self.assertEqual(names.initials('ada king lovelace'), 'AKL')",
+    },
+    "prices": {
+        "prices.py": "from rates import RATE\n\n\ndef with_tax(price):\n    return round(price * RATE, 2)\n",
+        "rates.py": "# Twenty per cent on top.\nRATE = 0.2\n",
+        "test_prices.py": "self.assertEqual(prices.with_tax(10), 12.0)",
+    },
+    "words": {
+        "words.py": "def count(text):\n    many = {}\n    for one in text.split():\n        many[one] = 1\n    return many",
+        "test_words.py": "self.assertEqual(words.count('a b a'), {'a': 2, 'b': 1})",
+    },
+}
+
+
+def write(files: dict[str, str], folder: Path, *, only_tests: bool = False) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        if name.startswith("test_"):
+            module = name.removeprefix("test_").removesuffix(".py")
+            body = f"class Test(unittest.TestCase):\n    def test_{module}(self):\n        {text}\n"
+            (folder / name).write_text(f"import unittest\n\nimport {module}\n\n\n{body}")
+        elif not only_tests:
+            (folder / name).write_text(text)
+
+
+def passes(folder: Path) -> bool:
+    """Run what somebody else has written, where it can reach nothing: `unittest` in a sandbox where there is one."""
+    machine: Any = None
+    if can_isolate():
+        from treadle._workspace.backends import Place, Sandbox
+
+        machine = Sandbox().open(Place(folder, folder.parent / f"{folder.name}.own", "tiny"))
+    line = machine.command(["sh", "-c", _TEST]) if machine else ["sh", "-c", _TEST]
+    try:
+        return subprocess.run(line, cwd=folder, capture_output=True, check=False, timeout=60).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        if machine:
+            machine.close()
+
+
+async def yes(*_: Any, **__: Any) -> bool:
+    return True
+
+
+async def mended(model: Model, files: dict[str, str], place: Path, iterations: int) -> tuple[bool, str]:
+    """Whether the model has mended a repository, and what it took."""
+    folder, journal, began = place / "project", open_journal(place / "runs.db"), time.monotonic()
+    write(files, folder)
+    assert not passes(folder)
+    agent = Agent(
+        model, plugins=[Coding(), Approval(yes)], preset="coding", journal=journal, on_error="result",
+        workspace=Workspace(folder, backend="sandbox" if can_isolate() else "copy"), max_iterations=iterations,
+    )  # fmt: skip
+    result = await agent.run(QUESTION)
+    tree, objects, left = span_of(await journal.load(result.run_id)).new, stored(journal), place / "left"
+    assert objects is not None
+    restore(Tracked(left, objects), tree)
+    write(files, left, only_tests=True)
+    used, right = result.usage, passes(left)
+    said = "answer: " + " ".join(result.answer.split())[:100]
+    line = f"{len(result.steps)} calls, {used.input_tokens} tokens in, {used.cached_tokens} of them cached, "
+    line += f"{used.output_tokens} out, ended with {result.stop_reason}, {time.monotonic() - began:.0f} s; {said}"
+    return right, line
+
+
+async def main(name: str, iterations: int) -> int:
+    model, total = resolve_model(name), 0
+    for repository, files in REPOSITORIES.items():
+        with tempfile.TemporaryDirectory(prefix="treadle-tiny-") as place:
+            right, line = await mended(model, files, Path(place), iterations)
+        total += right
+        print(f"{repository:8} {'mended' if right else 'NOT mended'}: {line}", flush=True)
+    print(f"{name}: {total} of {len(REPOSITORIES)}")
+    await model.aclose()
+    return 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("--iterations", type=int, default=20)
+    options = parser.parse_args()
+    sys.exit(asyncio.run(main(options.model, options.iterations)))
