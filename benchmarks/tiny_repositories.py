@@ -49,7 +49,7 @@ REPOSITORIES = {
         "test_prices.py": "self.assertEqual(prices.with_tax(10), 12.0)",
     },
     "words": {
-        "words.py": "def count(text):\n    many = {}\n    for one in text.split():\n        many[one] = 1\n    return many",
+        "words.py": "def count(text):\n    many = {}\n    for one in text.split():\n        many[one] = 1\n    return many",  # noqa: E501
         "test_words.py": "self.assertEqual(words.count('a b a'), {'a': 2, 'b': 1})",
     },
 }
