@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +23,7 @@ from treadle._tools.builtin import BUILTINS, builtin
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.builtin.reading.html import read_html
 from treadle._tools.external import external_tool
-from treadle._types.errors import ConfigError, MissingKeyError, SchemaError, ToolError
+from treadle._types.errors import ConfigError, MissingKeyError, SchemaError, ToolError, nearest
 
 BUILTIN_BY_COMPONENT = {
     "retrieval": "retrieval",
@@ -181,7 +180,7 @@ class Builder:
             names = sorted({*BUILTIN_BY_COMPONENT, *BUILTINS})
             raise ConfigError(
                 f"{self.where}: {component_id} names the unknown tool {ref.component_name!r}; "
-                f"{_nearest(component_name, names)}"
+                f"{nearest(component_name, names)}"
             )
         try:
             tools = builtin(name, **self._params(name, ref.params))
@@ -218,7 +217,7 @@ class Builder:
                 if kb not in knowledge_bases:
                     raise ConfigError(
                         f"{self.where}: kb_ids has {kb!r}, which is not in `knowledge_bases`; "
-                        f"{_nearest(kb, knowledge_bases)}"
+                        f"{nearest(kb, knowledge_bases)}"
                     )
             params["path"] = [str(self._base(kb)) for kb in dict.fromkeys(ids)]
         if name == "sql" and isinstance(params.get("url"), str) and "://" not in params["url"]:
@@ -249,7 +248,7 @@ class Builder:
         if server is None:
             raise ConfigError(
                 f"{self.where}: {component_id} uses the MCP server {ref.mcp_id!r}, which is not in `mcp_servers`; "
-                f"{_nearest(ref.mcp_id, self.document.mcp_servers)}"
+                f"{nearest(ref.mcp_id, self.document.mcp_servers)}"
             )
         from treadle._plugins.mcp import McpTools
 
@@ -293,10 +292,3 @@ def http_request(params: parts.HttpParams) -> Tool:
         "http_request", "Ask an address.", {"type": "object", "properties": properties}, execute,
         timeout=params.timeout + 5, effect=effect, untrusted="the address",
     )  # fmt: skip
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    """Suggest the closest name, or list all of them."""
-    candidates = list(names)
-    near = difflib.get_close_matches(name, candidates, 1)
-    return f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(candidates) or '(there are none)'}"

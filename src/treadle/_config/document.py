@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from treadle._safety.data import DataError, decode_json, decode_yaml, read_text
 from treadle._tools.mcp.auth.settings import McpAuth
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, nearest
 
 VERSION = 1
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -272,8 +272,7 @@ def _check_links(document: Document, where: str) -> None:
             others = cast(tuple[str, ...], getattr(component, side))
             for other in (*others, *((component.parent_id,) if component.parent_id and side == "upstream" else ())):
                 if other not in names:
-                    matches = difflib.get_close_matches(other, names, 1)
-                    hint = f"; did you mean {matches[0]!r}?" if matches else f"; expected one of: {', '.join(names)}"
+                    place = f"$.components[{name!r}].{side}"
                     raise ConfigError(
-                        f"{where}: $.components[{name!r}].{side} names {other!r}, which does not exist{hint}"
+                        f"{where}: {place} names {other!r}, which does not exist; {nearest(other, names)}"
                     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from treadle._config.components import FIELDS_OF, REFERRING, kind_of
 from treadle._config.document import Component, Document, Path, Problem
 from treadle._config.scope import bare, has_references, references_in
+from treadle._types.errors import nearest
 
 SYSTEM = (
     "sys.query", "sys.user", "sys.user_id", "sys.files", "sys.history", "sys.date", "sys.conversation_turns",
@@ -31,8 +31,7 @@ def _problem(reference: str, document: Document, order: Sequence[str], index: in
         return ""
     name, _, field = (part.strip() for part in reference.partition("@"))
     if name not in order:
-        near = difflib.get_close_matches(name, [*order, *SYSTEM], 1, 0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join([*SYSTEM, *order[:index]])}"
+        hint = nearest(name, [*order, *SYSTEM], [*SYSTEM, *order[:index]], 0.5)
         return f"refers to {name!r}, which does not exist; {hint}"
     if name not in order[:index]:
         return f"refers to {name!r}, which does not run before {order[index]!r}: link them, or use one that does"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, nearest
 
 PROMPTS = {
     "synthesis": "what writes the answer from the trace is told",
@@ -57,9 +57,5 @@ def check_prompt_names(given: Iterable[str], plugins: Iterable[object] = ()) -> 
     for name in given:
         if name in PROMPTS or name in _NAMES_OF_0_1 or name in own:
             continue
-        import difflib
-
         known = sorted({*PROMPTS, *own})
-        near = difflib.get_close_matches(str(name), known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
-        raise ConfigError(f"unknown prompt {name!r}; {hint}")
+        raise ConfigError(f"unknown prompt {name!r}; {nearest(str(name), known)}")

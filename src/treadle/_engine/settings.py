@@ -21,7 +21,7 @@ from treadle._safety.bounds import (
     check_fields,
 )
 from treadle._tools.base import Limits
-from treadle._types.errors import ConfigError, WrongValueError
+from treadle._types.errors import ConfigError, WrongValueError, nearest
 from treadle._types.intent import Intent, intent_of
 
 NOT_SET: Any = msgspec.UNSET
@@ -290,19 +290,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         if not changes:
             return self
         changes = flat_settings(changes)
-        import difflib
-
         for name in changes:
             if name not in self.__struct_fields__:
-                near = difflib.get_close_matches(name, (*self.__struct_fields__, *_KEYWORDS), 1, 0.7)
-                hint = (
-                    f"; {_ELSEWHERE[name]}"
-                    if name in _ELSEWHERE
-                    else f"; did you mean {near[0]!r}?"
-                    if near
-                    else f"; expected one of: {', '.join(sorted(self.__struct_fields__))}"
-                )
-                raise ConfigError(f"unknown setting {name!r}{hint}")
+                fields = self.__struct_fields__
+                hint = _ELSEWHERE.get(name) or nearest(name, (*fields, *_KEYWORDS), sorted(fields), 0.7)
+                raise ConfigError(f"unknown setting {name!r}; {hint}")
         if changes.get("unknown_args") == "repair":
             raise ConfigError(
                 'unknown_args="repair" was removed, because it did the same as "reject"; expected one of: "reject" '

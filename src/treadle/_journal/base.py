@@ -7,7 +7,7 @@ from typing import Protocol, Unpack
 
 from msgspec import Struct
 
-from treadle._journal.catalog.values import Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import Fits, Notes, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
 from treadle._types.events import Record
 from treadle._types.usage import Usage
 from treadle._types.value import Value
@@ -93,16 +93,8 @@ class Journal(Protocol):
         at most 500 in each call, `pending` says how many are left."""
         ...
 
-    async def annotate(
-        self,
-        run_id: str,
-        *,
-        tags: Sequence[str] | None = None,
-        note: str | None = None,
-        thumb: Thumb | None = None,
-        title: str | None = None,
-    ) -> RunInfo:
-        """Change the annotations of a run; None leaves a field as it is. Secrets are redacted."""
+    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
+        """Change the `tags`, `note`, `thumb` or `title` of a run: others, and None, stay. Secrets are redacted."""
         ...
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:

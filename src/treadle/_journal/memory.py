@@ -13,16 +13,17 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.blobs import attached, detached
 from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import changed_annotations, summarise_older, with_annotations
+from treadle._journal.catalog.changes import annotations_of, delete_runs, summarise_older, with_annotations
 from treadle._journal.catalog.values import (
     BACKFILL,
     Fits,
+    Notes,
     Overview,
     RequestNote,
     RunFilter,
     RunSummary,
-    Thumb,
     ToolUse,
+    clean_annotations,
 )
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.rows import (
@@ -130,17 +131,9 @@ class MemoryJournal:
         await summarise_older(self, self._ask(lambda words, driven: sql.unsummarised(BACKFILL)))
         return self._ask(lambda words, driven: sql.overview(only, words, driven), only.get("said", ""))
 
-    async def annotate(
-        self,
-        run_id: str,
-        *,
-        tags: Sequence[str] | None = None,
-        note: str | None = None,
-        thumb: Thumb | None = None,
-        title: str | None = None,
-    ) -> RunInfo:
+    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
         info = await self.info(run_id)
-        noted = changed_annotations(info, tags, note, thumb, title)
+        noted = clean_annotations(annotations_of(info), notes)
         self._infos[run_id] = with_annotations(self._infos[run_id], noted)
         self._changed.add(run_id)
         return with_annotations(info, noted)
@@ -180,15 +173,7 @@ class MemoryJournal:
         before = time.time() - older_than
         stored = ["running" if status == "idle" else status for status in statuses]
         candidates = [info for info in self._newest_first() if not info.parent and info.status in stored][keep:]
-        deleted: list[str] = []
-        for info in candidates:
-            if info.updated < before:
-                try:
-                    await self.delete(info.run_id)
-                    deleted.append(info.run_id)
-                except RunBusyError:
-                    continue
-        return deleted
+        return await delete_runs(self, [info.run_id for info in candidates if info.updated < before])
 
     async def claim(self, run_id: str, owner: str) -> int:
         driver = self._driver(run_id)

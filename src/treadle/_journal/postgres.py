@@ -13,9 +13,18 @@ from typing import Any, TypeVar, Unpack, cast
 from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import summarise_older
+from treadle._journal.catalog.changes import delete_runs, summarise_older
 from treadle._journal.catalog.postgres import WORDS, Catalog
-from treadle._journal.catalog.values import BACKFILL, Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import (
+    BACKFILL,
+    Fits,
+    Notes,
+    Overview,
+    RequestNote,
+    RunFilter,
+    RunSummary,
+    ToolUse,
+)
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
@@ -27,7 +36,6 @@ from treadle._types.errors import (
     JournalError,
     MissingExtraError,
     RunBusyError,
-    RunNotFoundError,
     TreadleError,
 )
 from treadle._types.events import Record
@@ -111,18 +119,8 @@ class PostgresJournal:
         await summarise_older(self, older)
         return await self._ask(lambda driven: sql.overview(only, WORDS, driven))
 
-    async def annotate(
-        self,
-        run_id: str,
-        *,
-        tags: Sequence[str] | None = None,
-        note: str | None = None,
-        thumb: Thumb | None = None,
-        title: str | None = None,
-    ) -> RunInfo:
-        return await self._ask(
-            lambda driven: sql.annotate(run_id, WORDS, driven, tags, note, thumb, title), change=True
-        )
+    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
+        return await self._ask(lambda driven: sql.annotate(run_id, WORDS, driven, notes), change=True)
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
         await self._change(lambda: sql.store_summary(run_id, summary, tools))
@@ -150,14 +148,7 @@ class PostgresJournal:
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
         old = await self._run(lambda con: self._store.expired(con, time.time() - older_than, keep, statuses))
-        deleted: list[str] = []
-        for run in old:
-            try:
-                await self.delete(run)
-                deleted.append(run)
-            except (RunBusyError, RunNotFoundError):
-                continue
-        return deleted
+        return await delete_runs(self, old)
 
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._run(lambda con: self._store.claim(con, run_id, owner, this_process()))

@@ -17,13 +17,22 @@ from treadle._journal.base import MONTH, InboxItem, RunInfo
 from treadle._journal.catalog import spending
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import summarise_older
-from treadle._journal.catalog.values import BACKFILL, Fits, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.changes import delete_runs, summarise_older
+from treadle._journal.catalog.values import (
+    BACKFILL,
+    Fits,
+    Notes,
+    Overview,
+    RequestNote,
+    RunFilter,
+    RunSummary,
+    ToolUse,
+)
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.writer import Writer
-from treadle._types.errors import JournalError, RunBusyError, RunNotFoundError
+from treadle._types.errors import JournalError
 from treadle._types.events import Record, RunFinished
 from treadle._types.paths import state_folder
 from treadle._types.usage import Usage
@@ -116,17 +125,9 @@ class SqliteJournal:
             await summarise_older(self, await self._read(lambda con: catalog.run(con, sql.unsummarised(BACKFILL))))
         return await self._read(lambda con: catalog.overview(con, only, _WORDS, store.driven_runs(con)))
 
-    async def annotate(
-        self,
-        run_id: str,
-        *,
-        tags: Sequence[str] | None = None,
-        note: str | None = None,
-        thumb: Thumb | None = None,
-        title: str | None = None,
-    ) -> RunInfo:
+    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
         return await self._write(
-            lambda con: catalog.run(con, sql.annotate(run_id, _WORDS, store.driven_runs(con), tags, note, thumb, title))
+            lambda con: catalog.run(con, sql.annotate(run_id, _WORDS, store.driven_runs(con), notes))
         )
 
     async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
@@ -139,13 +140,7 @@ class SqliteJournal:
         self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
     ) -> Sequence[str]:
         old = await self._read(lambda con: store.expired(con, time.time() - older_than, keep, statuses))
-        deleted: list[str] = []
-        for run in old:  # a transaction for each: other writers get their turn
-            try:
-                await self.delete(run)
-                deleted.append(run)
-            except (RunBusyError, RunNotFoundError):
-                continue
+        deleted = await delete_runs(self, old)
         while deleted and await self._write(store.shrink, quick=False):
             pass
         return deleted

@@ -7,8 +7,6 @@ One file, for its owner only. Nothing is trusted by default, and nothing is trus
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +14,7 @@ from msgspec import Struct, json, structs
 
 from treadle._safety.data import DataError, decode_json, read_text
 from treadle._types.errors import ConfigError
-from treadle._types.paths import state_folder
+from treadle._types.paths import state_folder, write_private
 
 _MOST_DECLINED = 1_000
 Standing = Literal["accepted", "changed", "new"]
@@ -117,13 +115,7 @@ class TrustStore:
             raise ConfigError(f"{self.path} cannot be read ({error}): remove it, and trust again") from None
 
     def _write(self, trusted: _Trusted) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(json.format(json.encode(trusted)))
-            os.replace(draft, self.path)
+            write_private(self.path, json.format(json.encode(trusted)))
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             raise ConfigError(f"what you trust cannot be remembered in {self.path}: {error.strerror}") from None

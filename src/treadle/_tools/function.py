@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
@@ -12,7 +11,7 @@ from treadle._safety.logs import get_logger
 from treadle._tools.base import POLICY, Approval, Effect, Tool
 from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, nearest
 
 logger = get_logger()
 
@@ -133,8 +132,7 @@ def _make(function: Callable[P, R], name: str | None, description: str | None, p
         raise TypeError(f"tool() takes a function, a bound method or a callable object, not {function!r}")
     for option in policy:
         if option not in POLICY:
-            near = get_close_matches(option.replace("_", ""), POLICY, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of: name, description, {', '.join(POLICY)}"
+            hint = nearest(option.replace("_", ""), POLICY, ("name", "description", *POLICY))
             raise ConfigError(f"tool() has no option {option!r}; {hint}")
     signature = read_signature(function)
     if signature.name == "<lambda>" and name is None:

@@ -32,6 +32,7 @@ TreadleError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from treadle._types.usage import NO_USAGE, Usage
@@ -190,3 +191,14 @@ class RunBusyError(JournalError):
 
 class CorruptLogError(JournalError):
     """A stored record is damaged."""
+
+
+def nearest(name: str, names: Iterable[str], listed: Iterable[str] | None = None, cutoff: float = 0.6) -> str:
+    """Say which of these names was meant, or which there are (`listed`: only some of them), where none is near."""
+    from difflib import get_close_matches
+
+    known = list(names)
+    near = get_close_matches(name, known, 1, cutoff)
+    return (
+        f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(listed or known) or '(there are none)'}"
+    )

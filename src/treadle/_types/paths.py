@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -18,3 +19,15 @@ def state_folder() -> Path:
     else:
         base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "treadle"
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Replace a file that only its owner may read, as a whole: who reads sees the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from treadle._models.catalog import default
-from treadle._models.catalog.default import choose, choose_model, local_default, served_models
+from treadle._models.catalog.default import choose, local_default, model_of, served_models
 from treadle._models.catalog.providers import PROVIDERS
 from treadle._types.errors import ConfigError
 
@@ -77,7 +77,8 @@ def test_the_order_of_choice(monkeypatch: pytest.MonkeyPatch):
 
 def test_the_reason_is_one_line_without_the_key(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-secret-secret")
-    model, line = choose_model()
+    choice = choose()
+    model, line = model_of(choice), f"{choice.spec} ({choice.reason})"
     assert model.name == "gpt-5-mini"
     assert line == "openai:gpt-5-mini (OPENAI_API_KEY is set)"
 
@@ -123,7 +124,7 @@ def test_without_the_local_runtime_the_error_names_all_alternatives(monkeypatch:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "xllamacpp" else real(name, *a))
     with pytest.raises(ConfigError, match=r'OPENAI_API_KEY.*Ollama.*pip install "treadle\[local\]"'):
-        choose_model()
+        model_of(choose())
 
 
 @pytest.mark.parametrize("flag", ["", " "])

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from treadle._journal.base import Journal, RunInfo
-from treadle._journal.catalog.values import Annotations, Thumb, clean_annotations, summary_of
-from treadle._types.errors import CorruptLogError, RunNotFoundError
+from treadle._journal.catalog.values import Annotations, summary_of
+from treadle._types.errors import CorruptLogError, RunBusyError, RunNotFoundError
 from treadle._types.state import fold
-
-
-def changed_annotations(
-    info: RunInfo, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
-) -> Annotations:
-    return clean_annotations(annotations_of(info), tags, note, thumb, title)
 
 
 def annotations_of(info: RunInfo) -> Annotations:
@@ -36,3 +31,13 @@ async def summarise_older(journal: Journal, runs: Sequence[str]) -> None:
         except CorruptLogError:
             records = []  # counted as failed: it must not be tried again each time
         await journal.summarise(run_id, *summary_of(fold(records)))
+
+
+async def delete_runs(journal: Journal, runs: Sequence[str]) -> list[str]:
+    """Delete the runs that nobody drives, each by itself: other writers get their turn."""
+    deleted: list[str] = []
+    for run in runs:
+        with suppress(RunBusyError, RunNotFoundError):
+            await journal.delete(run)
+            deleted.append(run)
+    return deleted

@@ -14,20 +14,21 @@ import msgspec
 from msgspec import Struct
 
 from treadle._journal.base import RunInfo
-from treadle._journal.catalog.changes import changed_annotations, with_annotations
+from treadle._journal.catalog.changes import annotations_of, with_annotations
 from treadle._journal.catalog.values import (
     Annotations,
     Group,
+    Notes,
     Overview,
     RequestNote,
     RunFilter,
     RunSummary,
     Span,
-    Thumb,
     ToolGroup,
     ToolUse,
     ascii_parts,
     check_filter,
+    clean_annotations,
     cursor_of,
     read_cursor,
     span_of,
@@ -267,17 +268,9 @@ def store_summary(run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]
         )
 
 
-def annotate(
-    run_id: str,
-    words: Words,
-    driven: Sequence[str],
-    tags: Sequence[str] | None,
-    note: str | None,
-    thumb: Thumb | None,
-    title: str | None,
-) -> Steps[RunInfo]:
+def annotate(run_id: str, words: Words, driven: Sequence[str], notes: Notes) -> Steps[RunInfo]:
     before = yield from info(run_id, words, driven)
-    noted = changed_annotations(before, tags, note, thumb, title)
+    noted = clean_annotations(annotations_of(before), notes)
     yield from store_annotations(run_id, noted)
     return with_annotations(before, noted)
 

@@ -227,10 +227,20 @@ class Annotations(Struct, frozen=True):
     title: str = ""
 
 
-def clean_annotations(
-    before: Annotations, tags: Sequence[str] | None, note: str | None, thumb: Thumb | None, title: str | None
-) -> Annotations:
+class Notes(TypedDict, total=False):
+    """Changes to these."""
+
+    tags: Sequence[str] | None
+    note: str | None
+    thumb: Thumb | None
+    title: str | None
+
+
+def clean_annotations(before: Annotations, notes: Notes) -> Annotations:
     """Apply changes to annotations, with secrets redacted as everywhere in a journal."""
+    if unknown := notes.keys() - Notes.__annotations__:
+        raise TypeError(f"unknown annotation: {', '.join(sorted(unknown))}")
+    tags, note, thumb, title = notes.get("tags"), notes.get("note"), notes.get("thumb"), notes.get("title")
     if isinstance(tags, str):
         raise ConfigError("`tags` must be a list of texts")
     new_tags = before.tags if tags is None else tuple(dict.fromkeys(_tag(tag) for tag in tags if tag.strip()))

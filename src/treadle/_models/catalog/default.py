@@ -72,12 +72,6 @@ def local_default() -> str:
     return f"local:{load(_DEFAULT_MODEL)()}"
 
 
-def choose_model(flag: str | None = None, config: str | None = None) -> tuple[Model, str]:
-    """The model to use, and one line that says which it is and why."""
-    choice = choose(flag, config)
-    return model_of(choice), f"{choice.spec} ({choice.reason})"
-
-
 def model_of(choice: Choice) -> Model:
     try:
         return model_named(choice.spec)

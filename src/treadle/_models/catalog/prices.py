@@ -5,7 +5,6 @@ A list has a date and a source. Prices are US dollars per million tokens, and pe
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache, lru_cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from msgspec import Struct
 from treadle._safety.data import DataError, InvalidDataError, decode_json, read_text
 from treadle._safety.logs import get_logger
 from treadle._types.errors import ConfigError
-from treadle._types.paths import state_folder
+from treadle._types.paths import state_folder, write_private
 from treadle._types.profile import Prices, Profile
 
 log = get_logger(__name__)
@@ -154,10 +153,7 @@ def _million(price: float) -> float:
 
 
 def store(listed: PriceList) -> Path:
-    """Put a list above the built-in one; written to another file first, so that a reader never sees half of it."""
+    """Put a list above the built-in one."""
     path = updated_path()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(listed), indent=1) + b"\n")
-    temporary.replace(path)
+    write_private(path, msgspec.json.format(msgspec.json.encode(listed), indent=1) + b"\n")
     return path

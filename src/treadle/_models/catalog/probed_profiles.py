@@ -4,7 +4,6 @@ in the user's state folder."""
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from msgspec import Struct
 
 from treadle._safety.data import DataError, decode_json, read_text
 from treadle._safety.logs import get_logger
-from treadle._types.paths import state_folder
+from treadle._types.paths import state_folder, write_private
 from treadle._types.profile import ABILITIES, DecisionThresholds, Profile
 
 log = get_logger(__name__)
@@ -83,14 +82,10 @@ def profile_path(provider: str, model: str, address: str) -> Path:
 
 
 def save_probed_profile(profile: ProbedProfile) -> Path:
-    """Store a result beside the thresholds that were found before; written to another file first, so that a reader
-    never sees half of it."""
+    """Store a result beside the thresholds that were found before."""
     profile = _with_thresholds(profile, _stored(profile.provider, profile.model, profile.address))
     path = profile_path(profile.provider, profile.model, profile.address)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(profile), indent=2) + b"\n")
-    temporary.replace(path)
+    write_private(path, msgspec.json.format(msgspec.json.encode(profile), indent=2) + b"\n")
     return path
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 from treadle._tools.base import Tool
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, nearest
 
 BUILTINS = {
     "a2a": "Ask an agent elsewhere, by A2A (url=...)",
@@ -66,9 +65,7 @@ def builtin(name: str, **params: Any) -> Tool | list[Tool]:
                 f"{name!r} is no built-in tool: a shell and tools that change files work in a workspace, which can be "
                 "set back: treadle code, or plugins=[Workspace(...)]; builtin('files', folder=...) has plain files"
             )
-        near = get_close_matches(name, BUILTINS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(BUILTINS)}"
-        raise ConfigError(f"there is no built-in tool {name!r}; {hint}")
+        raise ConfigError(f"there is no built-in tool {name!r}; {nearest(name, BUILTINS)}")
     factory = builtin_factory(name)
     try:
         inspect.signature(factory).bind(**params)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from treadle._models.base import Model, complete
 from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
@@ -34,8 +33,6 @@ from treadle._tools.mcp.session import Session, SessionLostError, Work, describe
 from treadle._tools.mcp.transport import Answers, Elicitation, Endpoint, LogLevel, Sampling, Transport, open_client
 from treadle._tools.validation import check_schema
 from treadle._types.errors import MissingExtraError, SchemaError, ToolError
-from treadle._types.messages import Message
-from treadle._types.request import Request
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -349,17 +346,6 @@ def safe_name(name: str, prefix: str = "") -> str:
     """A name that every provider accepts."""
     full_name = f"{prefix}_{name}" if prefix else name
     return re.sub(r"[^A-Za-z0-9_-]+", "_", full_name).strip("_")[:64] or "tool"
-
-
-def sample_with(model: Model) -> Sampling:
-    """A sampling callback that asks this model."""
-
-    async def sample(messages: Sequence[Message], max_tokens: int) -> str:
-        return (
-            await complete(model, Request(messages=list(messages), max_tokens=max_tokens, component="mcp_sampling"))
-        ).text
-
-    return sample
 
 
 async def _import_sdk() -> None:

@@ -21,7 +21,7 @@ from treadle._safety.data import DataError, decode_json, read_text
 from treadle._safety.logs import get_logger
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import ConfigError
-from treadle._types.paths import state_folder
+from treadle._types.paths import state_folder, write_private
 
 logger = get_logger()
 
@@ -88,13 +88,7 @@ class CredentialFile:
         """Replace the file as a whole; a reader sees the old one or the new one."""
         self._guard(credentials)
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = self.path.with_suffix(f".{os.getpid()}.new")
-            with suppress(FileNotFoundError):
-                fresh.unlink()
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(credentials))
-            os.replace(fresh, self.path)
+            write_private(self.path, msgspec.json.encode(credentials))
         except OSError as error:
             raise ConfigError(f"cannot keep the tokens in {self.path.parent}: {error.strerror}") from None
         self._read_at = self._stamp()
