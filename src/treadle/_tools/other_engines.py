@@ -30,7 +30,7 @@ def tools_in(item: Any) -> Iterable[Any]:
     """The tools of a set (an OpenAPI document, a pydantic-ai `FunctionToolset`); else the item itself."""
     if isinstance(item, dict):
         document = "openapi" in item or "swagger" in item
-        return import_module("treadle._tools.builtin.web.openapi").openapi(item) if document else [item]
+        return import_module("treadle._tools.builtin.services.openapi").openapi(item) if document else [item]
     tools: Any = getattr(item, "tools", None)
     if isinstance(tools, dict) and hasattr(item, "get_tools") and not isinstance(item, type):
         return cast("dict[str, Any]", tools).values()

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _MAX_SOURCE = 80
 _ADDRESS = "url"
 _LINK = re.compile(r"https?://[^\s\"'<>)\]}\\]+")
-_PUBLIC = "treadle._tools.builtin.web"
+_PUBLIC, _SERVICES = "treadle._tools.builtin.web", "treadle._tools.builtin.services"
+"""Tools that ask somebody elsewhere, who is told what the model writes: what anybody can read, and what not."""
 
 
 async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute) -> str:
@@ -70,7 +71,7 @@ def reads_addresses(tool: Tool) -> bool:
 
 def sends(tool: Tool) -> bool:
     """Return whether a call that only reads leaves the machine with what the model writes: an address, a query."""
-    return reads_addresses(tool) or _is_web(tool)
+    return reads_addresses(tool) or _home(tool).startswith((_PUBLIC, _SERVICES))
 
 
 def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
@@ -86,7 +87,7 @@ def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
         from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
 
         words = UserWords(fixed)
-        return only_web or all(words.contain("", value) for value in call.args.values() if isinstance(value, str))
+        return only_web or words.contain_each(call.args, tool.parameters)
     address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
     if any(address in _links(text) for text in fixed) or (only_web and call.id in run.calls.redirects):
         return True
@@ -109,7 +110,11 @@ def _read_web_only(run: Execution) -> bool:
 
 def _is_web(tool: Tool | None) -> bool:
     """Return whether anybody could have read what it returns."""
-    return tool is not None and (reads_addresses(tool) or getattr(tool.execute, "__module__", "").startswith(_PUBLIC))
+    return tool is not None and (reads_addresses(tool) or _home(tool).startswith(_PUBLIC))
+
+
+def _home(tool: Tool) -> str:
+    return getattr(tool.execute, "__module__", "")
 
 
 def _links(text: str) -> set[str]:

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from typing import Any, cast
 
 from treadle._types.dates import replace_dates
@@ -65,6 +66,11 @@ class UserWords:
                 return False
             telling = telling or found
         return telling
+
+    def contain_each(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+        """Return whether each value of the call is in the words, and none of them by chance."""
+        leaves = list(islice(_leaves(args, parameters), _MAX_LEAVES + 1))
+        return len(leaves) <= _MAX_LEAVES and all(self.contain(name, value) for name, value in leaves)
 
     def contain(self, name: str, value: Any) -> bool:
         """Return whether one value is in the words, and not by chance."""

@@ -36,8 +36,10 @@ _MODULES = {
     **dict.fromkeys(("baidu", "google", "tavily"), "web.search"),
     "calculator": "calculator",
     "code_exec": "code_exec",
+    "a2a": "services.a2a",
     "datetime": "clock",
     "files": "files",
+    "openapi": "services.openapi",
     "retrieval": "knowledge.retrieval",
     "sql": "sql.tool",
 }

@@ -12,7 +12,7 @@ from aiohttp import web
 from kit import call, go
 from tools.builtin.loopback import serving
 from treadle import Agent, ConfigError, ScriptedModel, Toolkit, builtin
-from treadle._tools.builtin.web.openapi import openapi
+from treadle._tools.builtin.services.openapi import openapi
 
 ITEM = {"$ref": "#/components/schemas/Item"}
 DOCUMENT: dict[str, Any] = {

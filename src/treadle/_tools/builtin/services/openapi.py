@@ -17,7 +17,7 @@ from treadle._safety.data import DataError, decode_json, decode_yaml, read_text
 from treadle._tools.base import Tool
 from treadle._tools.builtin.common import check_status, client_for, required_setting
 from treadle._tools.builtin.http.client import GuardedClient
-from treadle._tools.builtin.web.openapi_document import FORM, Document, Field, Operation
+from treadle._tools.builtin.services.openapi_document import FORM, Document, Field, Operation
 from treadle._types.errors import ConfigError, ToolError
 
 _READS = ("GET", "HEAD")
