@@ -68,6 +68,13 @@ def stage(browser: Any, tmp_path: Path) -> Iterator[Stage]:
         assert not stage.faults, stage.faults
 
 
+OVERLAPS = """[...document.querySelectorAll(".dag .box-head")].filter((head) => {
+  const [name, state] = [...head.children].map((part) => part.getBoundingClientRect());
+  return name.right > state.left || state.right > head.getBoundingClientRect().right + 1;
+}).map((head) => head.innerText)"""
+"""The steps of a plan's picture whose name runs into what stands beside it."""
+
+
 def test_the_answer_is_shown_while_a_component_writes_it_and_a_form_is_filled_in(stage: Stage, shoot: Shoot):
     assert len(desk()["components"]) == 6
     gate: Gate = stage.gates.answer
@@ -75,6 +82,7 @@ def test_the_answer_is_shown_while_a_component_writes_it_and_a_form_is_filled_in
     stage.page.goto(f"{stage.client.address}/#/c/{run}")
     stage.see(".answer", has_text="The bridge is 312 m long")
     assert "1958" not in stage.page.locator(".answer").inner_text()
+    assert stage.page.evaluate(OVERLAPS) == []
     shoot(stage.page, "document-running")
     gate.open()
     stage.see(".answer", has_text="1958")

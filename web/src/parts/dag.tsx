@@ -83,15 +83,15 @@ function Box({ step, place, chosen, choose }: { step: PlanStep; place: { x: numb
     >
       <rect width={WIDTH} height={HEIGHT} rx="10" />
       <circle class="light" cx="16" cy="19" r="4.5" />
-      <text class="box-id" x="28" y="23">
-        {step.step}
-      </text>
-      <text class="box-state" x={WIDTH - 12} y="23" text-anchor="end">
-        {step.elapsed ? seconds(step.elapsed) : (STATES[step.state] ?? step.state)}
-      </text>
-      <text class="box-task" x="14" y="45">
-        {step.task.length > 27 ? `${step.task.slice(0, 26)}…` : step.task}
-      </text>
+      <foreignObject x="28" y="9" width={WIDTH - 40} height="20">
+        <div class="box-head">
+          <strong>{step.step}</strong>
+          <span>{step.elapsed ? seconds(step.elapsed) : (STATES[step.state] ?? step.state)}</span>
+        </div>
+      </foreignObject>
+      <foreignObject x="14" y="32" width={WIDTH - 28} height="20">
+        <div class="box-task">{step.task}</div>
+      </foreignObject>
     </g>
   );
 }
