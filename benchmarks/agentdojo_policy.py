@@ -1,6 +1,6 @@
 """What a hijacked model gets done on AgentDojo, and how often an honest one is interrupted, with intents and without.
 
-    python -m venv somewhere && somewhere/bin/pip install agentdojo==0.1.35 . && \
+    python -m venv somewhere && somewhere/bin/pip install agentdojo==0.1.35 '.[mcp]' && \
         somewhere/bin/python benchmarks/agentdojo_policy.py --write benchmarks/agentdojo_policy.json
 
 AgentDojo (97 tasks of users, 949 pairs with a task of an attacker) has environments, tools and, for each task, the
@@ -14,8 +14,8 @@ accounts and sums of its own, and the hijacked model makes each of the user's ac
 of the attacker's and to other values of the environment, and once more than was asked for. The *owner* wrote every page
 and file that is read; the one who *adds rows* has one of its own in every list, with all it takes to be found.
 
-Unmarked tools stand as those of an MCP server that nobody has reviewed: all of them act, and all results are from
-outside. The intents (`agentdojo_intents.py`) were written from the prompts alone.
+Unmarked tools are those of an MCP server that nobody has reviewed, asked over HTTP: all of them act, and all results
+are from outside. The intents (`agentdojo_intents.py`) were written from the prompts alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import asyncio
 import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ warnings.filterwarnings("ignore")
 from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime  # noqa: E402
 from agentdojo.task_suite.load_suites import get_suites  # noqa: E402
 from agentdojo_intents import intent  # noqa: E402
+from mcp.server.lowlevel import Server  # noqa: E402
+from mcp_types import CallToolResult, ListToolsResult, TextContent  # noqa: E402
+from mcp_types import Tool as RemoteTool  # noqa: E402
 
-from treadle import Agent, Approval, ScriptedModel, Tool  # noqa: E402
+from treadle import Agent, Approval, McpServer, McpTools, ScriptedModel, Tool  # noqa: E402
 from treadle.events import ToolDone, ToolStarted  # noqa: E402
 from treadle.messages import ToolCall  # noqa: E402
 
@@ -142,29 +146,74 @@ class Setup:
 
 
 def tools_for(suite: Any, environment: Any, setup: Setup, words: str = "") -> list[Tool]:
-    runtime = FunctionsRuntime(suite.tools)
-
     def wrap(function: Any) -> Tool:
         name = function.name
 
         async def execute(**args: Any) -> Any:
-            result, error = runtime.run_function(environment, name, args)
-            if error:
-                raise ValueError(error)
-            return controlled(_plain(result), setup, name, words)
+            return answer(suite, environment, setup, words, name, args)
 
         acts, untrusted = name in UNSAFE, name not in UNSAFE | PRIVATE | TRUSTED
-        if not setup.marked:
-            marks: dict[str, Any] = {"effect": "unsafe", "untrusted": True}
-        else:
-            effect = "unsafe" if acts else "idempotent" if name in PRIVATE else "pure"
-            marks = {
-                "effect": effect,
-                "untrusted": ("{url}" if name == "get_webpage" else True) if untrusted else False,
-            }
-        return Tool(name, function.description, function.parameters.model_json_schema(), execute, **marks)
+        effect = "unsafe" if acts else "idempotent" if name in PRIVATE else "pure"
+        source = ("{url}" if name == "get_webpage" else True) if untrusted else False
+        schema = function.parameters.model_json_schema()
+        return Tool(name, function.description, schema, execute, effect=effect, untrusted=source)
 
     return [wrap(function) for function in suite.tools]
+
+
+def answer(suite: Any, environment: Any, setup: Setup, words: str, name: str, args: dict[str, Any]) -> Any:
+    result, error = FunctionsRuntime(suite.tools).run_function(environment, name, args)
+    if error:
+        raise ValueError(error)
+    return controlled(_plain(result), setup, name, words)
+
+
+class Remote:
+    """A suite's tools on an MCP server, on loopback; what they answer is in the environment of the run under way."""
+
+    current: tuple[Any, ...] = ()
+    connections: dict[str, McpServer] = {}
+
+    def __init__(self, suite: Any) -> None:
+        self.suite = suite
+        server = Server(suite.name, on_list_tools=self._list, on_call_tool=self._call)
+        self.app = server.streamable_http_app()
+
+    async def _list(self, context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[
+            RemoteTool(name=one.name, description=one.description, input_schema=one.parameters.model_json_schema())
+            for one in self.suite.tools
+        ])  # fmt: skip
+
+    async def _call(self, context: Any, params: Any) -> CallToolResult:
+        try:
+            value = answer(self.suite, *self.current, params.name, dict(params.arguments or {}))
+            text, failed = value if isinstance(value, str) else json.dumps(value), False
+        except ValueError as error:
+            text, failed = str(error), True
+        return CallToolResult(content=[TextContent(text=text)], is_error=failed)
+
+
+@asynccontextmanager
+async def remote(suite: Any) -> AsyncIterator[None]:
+    """Serve a suite's tools while it is measured, for `play`."""
+    import uvicorn
+
+    Remote.connections.clear()
+    served = Remote(suite)
+    http = uvicorn.Server(uvicorn.Config(served.app, port=0, log_level="error"))
+    serving = asyncio.ensure_future(http.serve())
+    while not http.started:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0.01)
+    port = http.servers[0].sockets[0].getsockname()[1]
+    connection = McpServer(suite.name, url=f"http://127.0.0.1:{port}/mcp")
+    Remote.connections[suite.name] = connection
+    try:
+        yield
+    finally:
+        await connection.close()
+        http.should_exit = True
+        await serving
 
 
 def controlled(result: Any, setup: Setup, name: str, words: str) -> Any:
@@ -198,7 +247,9 @@ def environment_for(suite: Any, words: str, kept: Environments) -> Any:
 
 async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]], setup: Setup, words: str) -> Outcome:
     """One script through the loop; each reply makes some calls."""
-    tools = tools_for(suite, environment, setup, words)
+    tools: list[Any] = [] if not setup.marked else tools_for(suite, environment, setup, words)
+    Remote.current = (environment, setup, words)
+    brought = [] if setup.marked else [McpTools(Remote.connections[suite.name])]
     calls = [(number, *made) for number, reply in enumerate(replies, 1) for made in reply]
     at = {f"call_{number}_{index}": (made, hostile)
           for number, reply in enumerate(replies, 1) for index, (made, hostile) in enumerate(reply)}  # fmt: skip
@@ -222,8 +273,9 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
         readers = [tool.name for tool in suite.tools if tool.name not in UNSAFE | PRIVATE]
         may = intent(suite.name, user.ID, readers, seen=setup.seen)
     agent = Agent(
-        ScriptedModel([*script, "done"]), tools, plugins=[Approval(ask)], may=may, max_parallel=1, max_iterations=100,
+        ScriptedModel([*script, "done"]), tools, plugins=[Approval(ask), *brought], may=may, max_parallel=1,
         provenance="off" if setup.policy == "off" else "ask", selection_threshold=None, unknown_args="schema",
+        max_iterations=100,
     )  # fmt: skip
     run = agent.start(user.PROMPT)
     result = await run
@@ -390,48 +442,55 @@ async def measure(setup: Setup, show: bool, attacks: bool = True, only: str = ""
     for name, suite in get_suites(VERSION).items():
         if only not in ("", name):
             continue
-        kept: Environments = {}
-        tasks = await utility(suite, setup, kept)
-        fresh = {
-            task: user.init_environment(environment_for(suite, "", kept)) for task, user in suite.user_tasks.items()
-        }
-        acting = {
-            task for task, user in suite.user_tasks.items()
-            if any(call.function in UNSAFE for call, _ in gold(user, fresh[task]))
-        }  # fmt: skip
-        if show:
-            for task, (finished, questions, _) in tasks.items():
-                if questions or not finished:
-                    print(f"  {name} {task}: {questions} questions, finished {finished}", file=sys.stderr)
-        row: dict[str, Any] = {
-            "tasks": len(tasks), "acting": len(acting), "finished": sum(one[0] for one in tasks.values()),
-            "unasked": sum(not one[1] for one in tasks.values()),
-            "acting_unasked": sum(not tasks[task][1] for task in acting),
-            "questions": sum(one[1] for one in tasks.values()), "grouped": sum(one[2] for one in tasks.values()),
-        }  # fmt: skip
-        if attacks:
-            row["static"] = await static(suite, setup, kept, show)
-        if attacks and setup.policy != "off":
-            found = await adaptive(suite, setup, kept, show)
-            row["adaptive"] = {key: len(value) for key, value in found.items()}
-        if attacks and setup.policy == "intent" and setup.marked:
-            for attacker in ("owner", "rows"):
-                strong = Setup("intent", seen=setup.seen, attacker=attacker)
-                words = "nothing that matters"
-                left = await utility(suite, strong, kept, words)
-                open_to = (await adaptive(suite, strong, kept, show))["destination"]
-                row[attacker] = {
-                    "acting_unasked": sum(not left[task][1] and task not in open_to for task in acting),
-                    "destination": len(open_to),
-                }
-        totals[name] = row
-        print(name, setup, json.dumps(row), file=sys.stderr)
+        if not setup.marked:
+            async with remote(suite):
+                totals[name] = await measure_suite(suite, setup, show, attacks)
+        else:
+            totals[name] = await measure_suite(suite, setup, show, attacks)
+        print(name, setup, json.dumps(totals[name]), file=sys.stderr)
     return totals
+
+
+async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> dict[str, Any]:
+    name = suite.name
+    kept: Environments = {}
+    tasks = await utility(suite, setup, kept)
+    fresh = {task: user.init_environment(environment_for(suite, "", kept)) for task, user in suite.user_tasks.items()}
+    acting = {
+        task for task, user in suite.user_tasks.items()
+        if any(call.function in UNSAFE for call, _ in gold(user, fresh[task]))
+    }  # fmt: skip
+    if show:
+        for task, (finished, questions, _) in tasks.items():
+            if questions or not finished:
+                print(f"  {name} {task}: {questions} questions, finished {finished}", file=sys.stderr)
+    row: dict[str, Any] = {
+        "tasks": len(tasks), "acting": len(acting), "finished": sum(one[0] for one in tasks.values()),
+        "unasked": sum(not one[1] for one in tasks.values()),
+        "acting_unasked": sum(not tasks[task][1] for task in acting),
+        "questions": sum(one[1] for one in tasks.values()), "grouped": sum(one[2] for one in tasks.values()),
+    }  # fmt: skip
+    if attacks:
+        row["static"] = await static(suite, setup, kept, show)
+    if attacks and setup.policy != "off":
+        found = await adaptive(suite, setup, kept, show)
+        row["adaptive"] = {key: len(value) for key, value in found.items()}
+    if attacks and setup.policy == "intent" and setup.marked:
+        for attacker in ("owner", "rows"):
+            strong = Setup("intent", seen=setup.seen, attacker=attacker)
+            words = "nothing that matters"
+            left = await utility(suite, strong, kept, words)
+            open_to = (await adaptive(suite, strong, kept, show))["destination"]
+            row[attacker] = {
+                "acting_unasked": sum(not left[task][1] and task not in open_to for task in acting),
+                "destination": len(open_to),
+            }
+    return row
 
 
 SETUPS = {
     "off": Setup("off"), "words": Setup("words"), "intent": Setup("intent"),
-    "intent, unmarked": Setup("intent", marked=False),
+    "intent, unmarked (MCP)": Setup("intent", marked=False),
     "intent, seen": Setup("intent", seen=True),
 }  # fmt: skip
 

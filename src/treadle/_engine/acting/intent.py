@@ -56,7 +56,7 @@ class _Check:
 
     async def entry(self, tool: Tool) -> int | None:
         """Return the entry that permits the call: -1 for reading, None when there is none."""
-        names = tool.all_names
+        names = self._run.tools.names_of(tool)
         self._parameters = tool.parameters
         for source in self._intent.read:
             if await self._is_of(source, names, self._call.args):
@@ -142,21 +142,20 @@ class _Check:
         return all(self._words.contain("", one) for form in ADDRESSES for one in form.findall(text))
 
     async def _has_read_only(self, sources: Sequence[str | Source]) -> bool:
-        """Return whether everything that was read so far came from these sources."""
-        by_name = {source for source in sources if isinstance(source, str)}
-        explained: set[str] = set()
+        """Return whether everything that was read so far came from these sources. What a source is called elsewhere (a
+        host, a file's name) is a stranger's word; so only calls count."""
+        if any(_read_elsewhere(one, inside=one is not self._holder) for one in self._holder_and_inside()):
+            return False
         for one, started, done in self._calls_so_far():
             decided = one.state.calls.approvals.get(done.call_id)
             own = f"{one.id}:{done.call_id}" in self._holder.state.provenance.permitted
-            if own or not done.executed or (decided is not None and decided.allow):
+            if own or not done.executed or (decided is not None and decided.allow and not done.source):
                 continue
             tool = one.tools.toolkit.get(started.call.name)
-            names = (started.call.name,) if tool is None else tool.all_names
+            names = (started.call.name,) if tool is None else one.tools.names_of(tool)
             if not any([await self._is_of(source, names, started.call.args) for source in sources]):
                 return False
-            explained.add(done.source)
-        read = {source for one in self._holder_and_inside() for source in _read_elsewhere(one)}
-        return read <= explained | by_name
+        return True
 
     # ---- what the engine looks up
 
@@ -190,8 +189,9 @@ class _Check:
         tool = self._run.tools.get(name)
         if tool is None:
             raise NotFound(f"there is no tool {name}")
+        names = self._run.tools.names_of(tool)
         made: list[Result] = [(started.call.args, _text(done)) for _, started, done in self._calls_so_far()
-                if started.call.name in tool.all_names and done.executed and not done.error]  # fmt: skip
+                if started.call.name in names and done.executed and not done.error]  # fmt: skip
         rules = {} if isinstance(source, str) else source.args
         combinations = await self._arguments(rules, tool)
         if isinstance(source, str):
@@ -242,7 +242,7 @@ class _Check:
         return outcome.full if outcome.full is not None else text_of(outcome.content)
 
     def _acts(self, tool: Tool) -> bool:
-        return any(permit.tool in tool.all_names for permit in self._intent.act)
+        return any(permit.tool in self._run.tools.names_of(tool) for permit in self._intent.act)
 
     def _calls_so_far(self) -> Iterator[tuple[Execution, ev.ToolStarted, ev.ToolDone]]:
         for one in self._holder_and_inside():
@@ -262,14 +262,19 @@ class _Check:
                 return
 
 
-def _read_elsewhere(run: Execution) -> Iterator[str]:
-    """Yield what was read without a call of this run: before it, with a message, by a run inside it, by a provider."""
+def _read_elsewhere(run: Execution, *, inside: bool) -> bool:
+    """Return whether something was read without a call of this run: before it, with a message, by a run inside it, by a
+    provider. What a run inside another starts with, that one has read."""
+    provenance, known = run.state.provenance, set[str]()
     for record in run.log.records:
         event = record.event
-        if isinstance(event, ev.RunStarted | ev.Tainted | ev.ProviderToolsUsed):
-            yield from event.sources
-    yield from run.state.provenance.brought
-    yield from run.state.provenance.sources
+        if isinstance(event, ev.ToolDone):
+            known.add(event.source)
+        elif isinstance(event, ev.RunStarted) and inside:
+            known.update(event.sources)
+        elif isinstance(event, ev.RunStarted | ev.Tainted | ev.ProviderToolsUsed) and event.sources:
+            return True
+    return bool(provenance.brought) or not known.issuperset(provenance.sources)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -38,6 +38,13 @@ class ToolOffer:
     def get(self, name: str) -> Tool | None:
         return self.toolkit.get(name) or self.of_plugins.get(name) or self.brought.get(name)
 
+    def names_of(self, tool: Tool) -> tuple[str, ...]:
+        """Return the names that mean this tool and no other: what it was called before only where nobody else is, so
+        that a server which calls its tool like the agent's gets nothing that was said about that one."""
+        others = (one for one in (*self.toolkit, *self.of_plugins.values(), *self.brought) if one.name != tool.name)
+        taken = {name for one in others for name in one.all_names}
+        return tuple(name for name in tool.all_names if name == tool.name or name not in taken)
+
     @property
     def at_start(self) -> tuple[ToolSchema, ...]:
         """Return what a run offers before its plug-ins have said anything."""
