@@ -191,3 +191,27 @@ def test_the_result_of_an_external_tool_is_given_on_the_page(browser: Any):
         ]
         context.close()
         assert not stage.faults, stage.faults
+
+
+def test_several_calls_are_one_question(browser: Any):
+    done: list[str] = []
+
+    @tool(approval="ask")
+    def pay(to: str) -> str:
+        """Pay."""
+        done.append(to)
+        return f"paid {to}"
+
+    replies: list[Any] = [[call("pay", to="ann"), call("pay", to="bob")], "Both are paid."]
+    with serving(Agent(ScriptedModel(replies), tools=[pay])) as client:
+        context = browser.new_context(viewport=SIZE)
+        stage = Stage(context.new_page(), client, Gates())
+        stage.page.goto(client.address)
+        stage.ask("Pay both")
+        assert "May it make these 2 calls: pay, pay?" in stage.see(".approval >> nth=0").inner_text()
+        stage.count(".approval", 3)
+        stage.page.get_by_role("button", name="Allow all").click()
+        stage.finish()
+        assert done == ["ann", "bob"]
+        context.close()
+        assert not stage.faults, stage.faults

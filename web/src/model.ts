@@ -442,12 +442,15 @@ export const stop = () =>
   });
 
 /** What is wrong with the decision, in the server's words; empty when it was taken. */
-export const decide = (run: string, decision: Decision) => settle(run, decision.call_id, () => api.decide(run, decision));
+export const decide = (run: string, decision: Decision) => settle(run, [decision.call_id], () => api.decide(run, decision));
 
-export const answerCall = (run: string, result: CallResult) => settle(run, result.call_id, () => api.answer(run, result));
+/** One decision about all of these calls. */
+export const decideAll = (run: string, calls: string[], all: boolean) => settle(run, calls, () => api.decide(run, { all }));
+
+export const answerCall = (run: string, result: CallResult) => settle(run, [result.call_id], () => api.answer(run, result));
 
 /** What is wrong with a decision or a result, if the server says so; else the call waits no more. */
-async function settle(run: string, call: string, send: () => Promise<unknown>): Promise<string> {
+async function settle(run: string, calls: string[], send: () => Promise<unknown>): Promise<string> {
   let problem = "";
   await attempt(async () => {
     try {
@@ -457,7 +460,7 @@ async function settle(run: string, call: string, send: () => Promise<unknown>): 
       problem = error.message;
       return;
     }
-    update(run, (one) => ({ view: decided(one.view, call) }));
+    for (const call of calls) update(run, (one) => ({ view: decided(one.view, call) }));
   });
   return problem;
 }

@@ -6,6 +6,7 @@ alone builds requests. A plug-in object holds settings only: whatever must survi
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle._dialects.base import Decision
@@ -80,6 +81,11 @@ class Plugin:
     async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
         """A call needs a person's approval: True allows it, False refuses it, None leaves it open; a mapping may also
         change the arguments (`{"allow": True, "args": {...}}`) or allow the tool for this run (`"always": True`)."""
+        return None
+
+    async def on_approvals(self, run: RunContext, calls: Sequence[ToolCall]) -> bool | Mapping[str, Answer] | None:
+        """Several calls of one reply need a person's approval: answer all in one question, with True, False or an
+        answer by call id (`approve=`). What is left out, and with None all, is asked about one by one."""
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:

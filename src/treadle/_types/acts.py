@@ -14,7 +14,9 @@ MAX_VALUE = 200
 """Characters of an identifying value, and of the result of a call, that the ledger keeps."""
 _MAX_ARGS = 12
 ActState = Literal["done", "failed", "refused", "unknown"]
-NOT_ADMITTED = frozenset(("denied", "rejected"))
+HELD = "held"
+"""The error of a call that was not made yet, because a person is asked about several at once."""
+NOT_ADMITTED = frozenset(("denied", "rejected", HELD))
 """The errors of calls that somebody or something did not allow: nothing was tried, so nothing failed."""
 
 

@@ -81,8 +81,13 @@ class Permit(IntentPart, frozen=True, rename={"times": "max"}):
     times: int = 1
     args: dict[str, Rule] | None = None
     """None: all of them have to stand in the person's words."""
+    ask: bool = False
+    """Only reading tells what it is: a person is asked, in one question about all such calls of a run. The tool may be
+    `*` then."""
 
     def __post_init__(self) -> None:
+        if self.tool == "*" and not self.ask:
+            raise ValueError("a tool is named, unless a person is asked")
         if self.times < 1:
             raise ValueError("max is the number of calls, at least 1")
 
@@ -119,6 +124,9 @@ def in_words(intent: Intent) -> str:
     """Return what an intent permits, in one line for a person."""
     lines: list[str] = []
     for permit in intent.act:
+        if permit.ask:
+            lines.append(f"{'whatever it says' if permit.tool == '*' else permit.tool} (you are asked)")
+            continue
         rules = permit.args or {}
         args = ", ".join(f"{name} {_rule_in_words(rule)}" for name, rule in rules.items()) if rules else "as you said"
         lines.append(f"{permit.tool}{f' up to {permit.times} times' if permit.times > 1 else ''} ({args})")

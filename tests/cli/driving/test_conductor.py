@@ -258,3 +258,26 @@ def test_a_blocked_thread_does_not_keep_the_program(home: Path):
         process.communicate(timeout=GUARD_SECONDS)
         assert process.returncode == 130
     assert "stuck: failed (unknown_outcome)" in treadle(home, "runs", "show", "last").out
+
+
+@DISPLAYS
+@pytest.mark.parametrize(
+    ("lines", "code", "files"),
+    [(["y"], 0, "a\nb\n"), (["no"], 0, ""), (["later"], 4, ""), (["always", "each", "no", "y"], 0, "b\n")],
+)
+def test_several_calls_are_one_question(home: Path, lines: list[str], code: int, files: str, term: str):
+    model = script(home, [call("erase", path="a"), call("erase", path="b")], "done")
+    with Terminal(home, "run", "q", "-m", model, "-t", "mytools:erase", TERM=term) as screen:
+        screen.wait_for('? erase {"path":"b"}')
+        screen.wait_for("allow all of these?")
+        for line in lines:
+            screen.forget()
+            screen.type(line + "\n")
+            if line == "always":
+                screen.wait_for("type one of: yes, no, each")
+            elif line != lines[-1]:
+                screen.wait_for('? erase {"path":"a"}' if line == "each" else '? erase {"path":"b"}')
+                screen.wait_for("allow this call?")
+        assert screen.end() == code, screen.text
+    assert erased(home) == files
+    assert len(events(home, "approved")) == (0 if lines == ["later"] else 2)

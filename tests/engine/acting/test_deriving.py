@@ -91,3 +91,11 @@ def test_values_are_found_in_the_words():
     text = "Pay 5 and 98.70 to 'Car Rental' (GB29NWBK60161331926819), mail bob@x.org on January 5th 2025, a.txt, Sarah"
     values = {"5", "98.70", "Car Rental", "GB29NWBK60161331926819", "bob@x.org", "2025-01-05", "a.txt", "Sarah"}
     assert values <= set(values_in(text))
+
+
+def test_what_it_leaves_open_is_one_question():
+    later = {**ACT, "to": "<only known after reading>"}
+    pay = [call("pay", to=f"{name}@example.org", amount=5) for name in ("ann", "bob")]
+    one, paid = agent(PAGE, chosen({"read": ["page"], "act": [later, later]}), *pay, pay)
+    result = go(one.run("Read the page and pay 5 to each who is named there"))
+    assert (result.stop_reason, len(result.pending), paid) == ("paused", 2, [])

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { argumentsOf, covering, Fields, shownIn, type Schema } from "../desk/form";
 import { desk } from "../desk/api";
 import { pretty } from "../format";
-import { answerCall, decide, store } from "../model";
+import { answerCall, decide, decideAll, store } from "../model";
 import type { Call } from "../items";
 import type { Json } from "../types";
 import { Hand } from "./icons";
@@ -17,6 +17,7 @@ export function Approvals({ run, calls }: { run: string; calls: Call[] }) {
   useEffect(() => () => void window.setTimeout(() => idle() && matchMedia("(pointer: fine)").matches && composer()?.focus()), []);
   return (
     <section class="approvals" aria-label="Waiting for your decision" ref={place}>
+      {calls.filter((call) => !call.external).length > 1 && <Together run={run} calls={calls.filter((call) => !call.external)} />}
       {calls.map((call) => {
         const schema = askedIn(call);
         if (schema) return <Asked key={call.call_id} run={run} call={call} schema={schema} />;
@@ -32,6 +33,38 @@ const composer = () => document.getElementById("composer") as HTMLTextAreaElemen
 function idle(): boolean {
   const active = document.activeElement;
   return !active || active === document.body || (active === composer() && !composer()?.value);
+}
+
+/** One question about all calls that wait; each can be decided by itself below. */
+function Together({ run, calls }: { run: string; calls: Call[] }) {
+  const [problem, setProblem] = useState("");
+  const [sent, setSent] = useState(false);
+  const answer = async (all: boolean) => {
+    setSent(true);
+    setProblem(await decideAll(run, calls.map((call) => call.call_id), all));
+    setSent(false);
+  };
+  return (
+    <div class="approval" role="group" aria-label={`May it make these ${calls.length} calls?`} tabIndex={-1}>
+      <header>
+        <Hand />
+        <span>
+          May it make these <strong>{calls.length} calls</strong>: {calls.map((call) => call.tool).join(", ")}?
+        </span>
+      </header>
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+      <div class="decision">
+        <button type="button" class="primary" disabled={sent} onClick={() => void answer(true)}>
+          Allow all
+        </button>
+        <button type="button" disabled={sent} onClick={() => void answer(false)}>
+          Refuse all
+        </button>
+      </div>
+    </div>
+  );
 }
 
 function Approval({ run, call }: { run: string; call: Call }) {

@@ -32,8 +32,8 @@ class Display(Protocol):
         """The line that is being typed: a message to the run, or the answer to a question."""
         ...
 
-    def ask(self, call: ToolCall | None, why: str = "") -> None:
-        """Show that `call` waits for a decision, and why; None when the decision was made."""
+    def ask(self, text: str = "", words: str = APPROVAL_WORDS) -> None:
+        """Show what waits for a decision, and which words decide; nothing when the decision was made."""
         ...
 
     def say(self, text: str) -> None:

@@ -15,12 +15,11 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
+from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES
 from treadle._cli.display.text import arguments, clean, few_lines, last_lines, seconds, spent
 from treadle._cli.display.timeline import Card, Item, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
-from treadle._types.messages import ToolCall
 from treadle._view.items import Answer
 
 RECENT_CHARS = 6_000
@@ -87,7 +86,7 @@ class LiveDisplay:
         self._answer = answer
         self._prompt = prompt
         self._typed = ""
-        self._asking = False
+        self._asking = ""
         self._message = True
         """What is typed is a message to the run, not an answer."""
         self._streamed = StreamedMarkdown()
@@ -117,10 +116,10 @@ class LiveDisplay:
         self._typed, self._message = text, message
         self._live.refresh()
 
-    def ask(self, call: ToolCall | None, why: str = "") -> None:
-        if call is not None:
-            self.console.print(Text(approval_text(call, why), style="yellow"))
-        self._asking = call is not None
+    def ask(self, text: str = "", words: str = APPROVAL_WORDS) -> None:
+        if text:
+            self.console.print(Text(text, style="yellow"))
+        self._asking = words if text else ""
         self._live.refresh()
 
     def say(self, text: str) -> None:
@@ -175,7 +174,7 @@ class LiveDisplay:
                 if line
             ]
         if self._asking:
-            rows.append(Text(APPROVAL_WORDS, style="bold yellow"))
+            rows.append(Text(self._asking, style="bold yellow"))
             if self._typed and self._message:
                 rows.append(Text(LINE_FIRST, style="yellow"))
         else:

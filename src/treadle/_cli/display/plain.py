@@ -10,13 +10,12 @@ from typing import TextIO
 
 import msgspec
 
-from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES, approval_text
+from treadle._cli.display.base import APPROVAL_WORDS, LINE_FIRST, RESULT_LINES
 from treadle._cli.display.notice import AGAIN_SECONDS
 from treadle._cli.display.text import arguments, clean, few_lines, seconds, spent
 from treadle._cli.display.timeline import Card, Line, Timeline, ending, observation
 from treadle._engine.result import RunResult
 from treadle._types.events import Record
-from treadle._types.messages import ToolCall
 from treadle._view.items import Answer
 
 _MARKS = {"thought": "", "note": "- ", "warning": "! ", "you": "you: ", "divider": "-- ", "plan": ""}
@@ -37,9 +36,9 @@ class _Prompt:
         self._write(mark + "\b \b" * (len(self._shown) - common) + clean(text[common:]))
         self._shown = text
 
-    def ask(self, call: ToolCall | None, why: str = "") -> None:
-        self._asking, self._shown = call is not None, ""
-        self._write(f"{approval_text(call, why)}\n{APPROVAL_WORDS} " if call is not None else "\n")
+    def ask(self, text: str = "", words: str = APPROVAL_WORDS) -> None:
+        self._asking, self._shown = bool(text), ""
+        self._write(f"{text}\n{words} " if text else "\n")
 
     def say(self, text: str) -> None:
         self._shown = ""

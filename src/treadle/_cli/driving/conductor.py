@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping, Sequence
 
 from treadle._agent.agent import Agent
 from treadle._cli.display.base import Display
 from treadle._cli.driving.interrupts import StopWork
 from treadle._cli.driving.keyboard import Keyboard, LineBuffer, plain_keys
-from treadle._cli.driving.question import Decided, Question
+from treadle._cli.driving.question import Decided, Question, Questions
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
+from treadle._engine.core.hooks import Pause
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._plugins.guards.approval import Approval
@@ -43,7 +45,7 @@ class Conductor:
         self._line = LineBuffer()
         self._begun = False
         """The line was begun before the question: it is a message to the run, however it goes on."""
-        self._question: Question | None = None
+        self._question: Question | Questions | None = None
         self._decided: asyncio.Future[Decided] | None = None
         self._asking = asyncio.Lock()
         self._run: Run | None = None
@@ -137,18 +139,31 @@ class Conductor:
     async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
         """Return the user's decision about a call; None leaves it open. Questions are asked one after the other."""
         async with self._asking:
-            if run.allowed_for_run(call):
-                return {"allow": True, "note": "allowed for this run"}
-            # A tool that was allowed by its name is asked about all the same when the reason is what the run has read.
-            if "all" in self.allowed or (call.name in self.allowed and not run.why_asked(call.id)):
-                return {"allow": True, "by": "/approve"}
-            if not self.can_ask:
-                return None
-            by = f"asked for by the agent {run.agent_name}" if run.depth else ""
-            why = ", ".join(text for text in (run.why_asked(call.id), by) if text)
-            return await self._decision(Question(call, run.tool(call.name), why))
+            if (known := self._known(run, call)) is not None or not self.can_ask:
+                return known
+            return await self._decision(Question(call, run.tool(call.name), _why(run, call)))
 
-    async def _decision(self, question: Question) -> Answer | None:
+    async def ask_all(self, run: RunContext, calls: Sequence[ToolCall]) -> Mapping[str, Answer] | None:
+        """Return the user's decision about several calls of one reply; what it leaves out is asked about by itself."""
+        async with self._asking:
+            known = {call.id: answer for call in calls if (answer := self._known(run, call)) is not None}
+            rest = [call for call in calls if call.id not in known]
+            if len(rest) < 2 or not self.can_ask:
+                return known
+            answer = await self._decision(Questions([(call, _why(run, call)) for call in rest]))
+            if answer is None:
+                raise Pause("several calls", rest, {call.id: _why(run, call) for call in rest})
+            return {**known, **(dict.fromkeys((call.id for call in rest), answer) if answer else {})}
+
+    def _known(self, run: RunContext, call: ToolCall) -> Answer | None:
+        """The answer that the user has given before."""
+        if run.allowed_for_run(call):
+            return {"allow": True, "note": "allowed for this run"}
+        # A tool that was allowed by its name is asked about all the same when the reason is what the run has read.
+        named = "all" in self.allowed or (call.name in self.allowed and not run.why_asked(call.id))
+        return {"allow": True, "by": "/approve"} if named else None
+
+    async def _decision(self, question: Question | Questions) -> Answer | None:
         assert self._display is not None
         self._decided = asyncio.get_running_loop().create_future()
         self._listen(raw=True)
@@ -158,7 +173,7 @@ class Conductor:
         if not self.talk:
             self._line.text = ""
         self._question, self._begun = question, bool(self._line.text)
-        self._display.ask(question.call, question.why)
+        self._display.ask(question.text, question.words)
         self._display.typed(self._line.text, message=self._begun)
         try:
             return (await self._decided).answer
@@ -169,7 +184,7 @@ class Conductor:
         if self._question is not None and not self._begun:  # interrupted in the middle of an answer
             self._line.text = ""
         self._question = self._decided = None
-        display.ask(None)
+        display.ask()
         display.typed(self._line.text)
         if self.talk and self.can_ask:
             self._listen(raw=display.live)
@@ -179,7 +194,7 @@ class Conductor:
     def _answer(self, line: str) -> None:
         assert self._display is not None
         assert self._question is not None
-        before = self._question.call
+        before = self._question.text
         reading = self._question.read(line)
         if isinstance(reading, Decided):
             self._question = None  # what follows is no answer to it
@@ -187,8 +202,8 @@ class Conductor:
             return
         self._line.text = reading.line
         self._display.say(reading.text)
-        if self._question.call is not before:
-            self._display.ask(self._question.call, self._question.why)
+        if self._question.text != before:
+            self._display.ask(self._question.text, self._question.words)
 
     def _decide(self, decided: Decided) -> None:
         if self._decided is not None and not self._decided.done():
@@ -204,3 +219,11 @@ class AskUser(Approval):
 
     async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
         return await self._conductor.ask(run, call)
+
+    async def on_approvals(self, run: RunContext, calls: Sequence[ToolCall]) -> Mapping[str, Answer] | None:
+        return await self._conductor.ask_all(run, calls)
+
+
+def _why(run: RunContext, call: ToolCall) -> str:
+    by = f"asked for by the agent {run.agent_name}" if run.depth else ""
+    return ", ".join(text for text in (run.why_asked(call.id), by) if text)

@@ -7,11 +7,13 @@ may be a message that was meant for the run.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from treadle._cli.display.base import APPROVAL_WORDS, approval_text
 from treadle._cli.display.text import plain_json
 from treadle._engine.core.decisions import Answer
 from treadle._tools.base import Tool
@@ -19,6 +21,8 @@ from treadle._tools.validation import problems_with
 from treadle._types.messages import ToolCall
 
 WORDS = "yes, no, always (this tool, for this run), edit (the arguments) or later"
+_WORDS_FOR_ALL = "yes, no, each (one after the other) or later"
+NOTHING: Mapping[str, Any] = {}
 _ALLOW = re.compile(r"(y|yes|a|always)(?:\s*:(.*))?", re.IGNORECASE | re.DOTALL)
 _REFUSE = re.compile(r"(?:n|no)(?:[\s:,](.*))?", re.IGNORECASE | re.DOTALL)
 
@@ -36,7 +40,36 @@ class AskAgain(Struct, frozen=True):
     line: str = ""
 
 
+def decided(text: str, changed: Mapping[str, Any] = NOTHING, *, always: bool = True) -> Decided | None:
+    """Return what a line decides, if anything. Where `always` is no answer, the word decides nothing."""
+    if (allowed := _ALLOW.fullmatch(text)) and (always or allowed[1].lower() in ("y", "yes")):
+        for_run = allowed[1].lower() in ("a", "always")
+        return Decided({"allow": True, "always": for_run, "note": (allowed[2] or "").strip(), **changed})
+    if refused := _REFUSE.fullmatch(text):
+        return Decided({"allow": False, "note": (refused[1] or "").strip()})
+    return Decided(None) if text.lower() in ("l", "later", "/quit") else None  # Ctrl-D is read as /quit
+
+
+class Questions:
+    """One question about several calls of a reply."""
+
+    words = "allow all of these? [y]es, [n]o [why], [e]ach by itself, [l]ater; then Enter:"
+
+    def __init__(self, asked: Sequence[tuple[ToolCall, str]]) -> None:
+        self.text = "\n".join(approval_text(call, why) for call, why in asked)
+
+    def read(self, line: str) -> Decided | AskAgain:
+        """Read a line that was typed after the question; the answer is that to each of the calls."""
+        text = line.strip()
+        if text.lower() in ("e", "each"):
+            return Decided({})
+        reading = decided(text, always=False)
+        return reading or AskAgain(f"not an answer, nothing was decided; type one of: {_WORDS_FOR_ALL}")
+
+
 class Question:
+    words = APPROVAL_WORDS
+
     def __init__(self, call: ToolCall, tool: Tool | None = None, why: str = "") -> None:
         self.call = call
         """With the arguments as they stand now."""
@@ -50,12 +83,8 @@ class Question:
         text = line.strip()
         if self._editing:
             return self._edited(text)
-        if allowed := _ALLOW.fullmatch(text):
-            return Decided(self._allowed(allowed[1].lower() in ("a", "always"), (allowed[2] or "").strip()))
-        if refused := _REFUSE.fullmatch(text):
-            return Decided({"allow": False, "note": (refused[1] or "").strip()})
-        if text.lower() in ("l", "later", "/quit"):  # Ctrl-D is read as /quit
-            return Decided(None)
+        if reading := decided(text, {"args": self.call.args} if self.call is not self._asked else {}):
+            return reading
         if text.lower() in ("e", "edit"):
             self._editing = True
             return AskAgain(
@@ -63,9 +92,9 @@ class Question:
             )
         return AskAgain(f"not an answer, nothing was decided; type one of: {WORDS}")
 
-    def _allowed(self, always: bool, note: str) -> Answer:
-        changed = {"args": self.call.args} if self.call is not self._asked else {}
-        return {"allow": True, "always": always, "note": note, **changed}
+    @property
+    def text(self) -> str:
+        return approval_text(self.call, self.why)
 
     def _edited(self, text: str) -> AskAgain:
         if text in ("", "/quit"):

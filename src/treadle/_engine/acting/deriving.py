@@ -66,8 +66,9 @@ def _decided(intent: Intent, decision: Approved) -> Intent:
 
 
 def _needs_confirmation(intent: Intent) -> bool:
-    rules = [rule for permit in intent.act for rule in (permit.args or {}).values()]
-    return len(intent.act) > 1 or any(rule.any is not None for rule in rules)
+    acts = [permit for permit in intent.act if not permit.ask]
+    rules = [rule for permit in acts for rule in (permit.args or {}).values()]
+    return len(acts) > 1 or any(rule.any is not None for rule in rules)
 
 
 def _acts(tool: Tool) -> bool:
@@ -94,18 +95,18 @@ async def _derived(run: Execution, words: Sequence[str]) -> Intent:
     chosen: dict[str, list[Any]] = result.value
     by_name = {tool.name: tool for tool in tools}
     acts = [_permit(by_name[one["tool"]], one) for one in chosen["act"] if one.get("tool") in by_name]
-    return Intent(tuple(filter(None, chosen["read"])), tuple(one for one in acts if one is not None))
+    return Intent(tuple(filter(None, chosen["read"])), tuple(acts))
 
 
-def _permit(tool: Tool, chosen: Mapping[str, Any]) -> Permit | None:
-    """Return what a model chose as a permit; None where an argument is only known after reading: that is asked."""
+def _permit(tool: Tool, chosen: Mapping[str, Any]) -> Permit:
+    """Return what a model chose as a permit; where an argument is only known after reading, a person is asked."""
     rules: dict[str, Rule] = {}
     for name, value in chosen.items():
         listed = cast("list[Any]", value) if isinstance(value, list) else [value]
         if name == "tool" or value in ([], _LEFT_OUT):
             continue
         if _LATER in listed:
-            return None
+            return Permit(tool.name, ask=True)
         rules[name] = Rule(any=True) if _WRITTEN in listed else Rule(values=(cast("object", value),))
     return Permit(tool.name, 1, rules)
 

@@ -18,10 +18,10 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from treadle._engine.acting.call_context import CallContext
 from treadle._engine.acting.provenance import objection, sends, source_of
+from treadle._engine.acting.together import Admitted, Settle, Undecided, record_decision
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
@@ -49,17 +49,16 @@ _ONE_CALL = Usage(tool_calls=1)
 _NO_EXTRAS: Mapping[str, Any] = {}
 
 
-class Admitted(Struct, frozen=True):
-    """A call that policy and approval let through. Without a tool it is answered with the names there are."""
-
-    call: ToolCall
-    tool: Tool | None
-
-
 async def admit(
-    run: Execution, call: ToolCall, tool: Tool | None = None, extras: Mapping[str, Any] = _NO_EXTRAS
+    run: Execution,
+    call: ToolCall,
+    tool: Tool | None = None,
+    extras: Mapping[str, Any] = _NO_EXTRAS,
+    *,
+    ask: bool = True,
 ) -> Admitted | ToolOutcome:
-    """Let a call through, or say why not. Raises `Pause` when a person has to decide first.
+    """Let a call through, or say why not. Raises `Pause` when a person has to decide first; without `ask`, `Undecided`
+    before anybody is asked.
 
     `tool` is given where the call is not one the model chose from its offer (a component of a document).
     """
@@ -99,13 +98,18 @@ async def admit(
         why = await objection(run, tool, call, execute_call)
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, it would have to be what the user asked for, in the user's own words")
-    if tool is not None and (policy != "allow" or why):
-        verdict = await _approved(run, call, tool, why, extras)
-        if isinstance(verdict, ToolOutcome):
-            return verdict
-        if verdict is not call:  # a person has changed what it does
-            call, tool = verdict, for_call(run, verdict, chosen) or tool
-    return Admitted(call, tool) if tool is None or not tool.external else _answered(run, call, tool)
+
+    async def settled(*, ask: bool = True) -> Admitted | ToolOutcome:
+        made, by = call, tool
+        if by is not None and (policy != "allow" or why):
+            verdict = await _approved(run, call, by, why, extras, settled if not ask else None)
+            if isinstance(verdict, ToolOutcome):
+                return verdict
+            if verdict is not call:  # a person has changed what it does
+                made, by = verdict, for_call(run, verdict, chosen) or by
+        return Admitted(made, by) if by is None or not by.external else _answered(run, made, by)
+
+    return await settled(ask=ask)
 
 
 def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutcome:
@@ -156,9 +160,10 @@ def _note(run: Execution, tool: Tool) -> str:
 
 
 async def _approved(
-    run: Execution, call: ToolCall, tool: Tool, why: str, extras: Mapping[str, Any]
+    run: Execution, call: ToolCall, tool: Tool, why: str, extras: Mapping[str, Any], later: Settle | None
 ) -> ToolCall | ToolOutcome:
-    """The call as a person has allowed it; the refusal when the answer is no, or when asking failed."""
+    """The call as a person has allowed it; the refusal when the answer is no, or when asking failed. With `later`
+    nobody is asked yet."""
     decision = run.state.calls.approvals.get(call.id)
     if decision is None and allowed_for_run(run, call, why, tool.scope):
         return call
@@ -167,6 +172,8 @@ async def _approved(
             return wrong
         asked = "; ".join(filter(None, (why, _note(run, tool), unseen_in(call.args))))
         run.calls.asked[call.id] = asked
+        if later is not None:
+            raise Undecided(asked or f"approval of {call.name}", call, tool, later)
         await run.flush()
         try:
             decision = await _ask_person(run, call, tool.scope or call.name)
@@ -209,10 +216,7 @@ async def _ask_person(run: Execution, call: ToolCall, scope: str) -> Approved | 
             answer = await hook(run.context, call)
             if answer is not None:
                 decision = msgspec.structs.replace(decision_of(call.id, answer), tool=scope)
-                await run.emit(decision)
-                if decision.allow and decision.always and around is not run:
-                    # "Always" is said to whoever asked: it holds in that run and in all that are inside it.
-                    await around.emit(msgspec.structs.replace(decision, call_id=f"{run.id}:{call.id}"))
+                await record_decision(run, around, decision)
                 return decision
     return None
 

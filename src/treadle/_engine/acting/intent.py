@@ -63,7 +63,7 @@ class _Check:
                 return -1
         call_key = f"{self._run.id}:{self._call.id}"
         for index, permit in enumerate(self._intent.act):
-            if permit.tool not in names or not await self._obeys_permit(permit):
+            if permit.ask or permit.tool not in names or not await self._obeys_permit(permit):
                 continue
             # Counted after the last wait, so that two calls at the same time are two.
             counted = {**self._holder.state.provenance.permitted, **self._holder.calls.permitted}

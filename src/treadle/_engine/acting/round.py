@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from treadle._engine.acting.execute import Admitted, admit, execute_call
+from treadle._engine.acting.execute import admit, execute_call
+from treadle._engine.acting.together import Admitted, Undecided, ask_together, held
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, raise_together
 from treadle._tools.base import ToolOutcome
@@ -46,19 +47,32 @@ async def run_tools(run: Execution) -> None:
 
 
 async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
-    """A verdict for each waiting call; `Pause` names every call that waits for a person."""
+    """A verdict for each waiting call; `Pause` names every call that waits for a person. Who can be asked is asked
+    about all of them together."""
     lost_extras = run.state.calls.extras_pending and not extras
     indices = {call_id: index for index, call_id in enumerate(run.state.calls.open)}
-    judged: list[Judged] = []
-    pauses: list[Pause] = []
-    for open_call in run.state.calls.pending():
-        refusal = _refusal(run, open_call, indices[open_call.call.id], lost_extras)
+    verdicts: dict[str, Admitted | ToolOutcome] = {}
+    pauses: dict[str, Pause] = {}
+    pending = list(run.state.calls.pending())
+    for open_call in pending:
+        call = open_call.call
+        refusal = _refusal(run, open_call, indices[call.id], lost_extras)
         try:
-            judged.append((open_call, refusal or await admit(run, open_call.call, extras=extras)))
+            verdicts[call.id] = refusal or await admit(run, call, extras=extras, ask=False)
         except Pause as pause:
-            pauses.append(pause)
-    raise_together(pauses)
-    return judged
+            pauses[call.id] = pause
+    undecided = {call_id: pause for call_id, pause in pauses.items() if isinstance(pause, Undecided)}
+    verdicts |= held(run, list(undecided.values())) if undecided else {}
+    open_now = {call_id: one for call_id, one in undecided.items() if call_id not in verdicts}
+    if len(open_now) > 1:
+        await ask_together(run, [one.call for one in open_now.values()])
+    for call_id, one in open_now.items():
+        try:
+            verdicts[call_id] = await one.settle()
+        except Pause as pause:
+            pauses[call_id] = pause
+    raise_together([pause for call_id, pause in pauses.items() if call_id not in verdicts])
+    return [(open_call, verdicts[open_call.call.id]) for open_call in pending]
 
 
 def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool) -> ToolOutcome | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from treadle._engine.acting.execute import close_calls
+from treadle._engine.acting.together import left_to_ask
 from treadle._engine.answering.output import typed_answer
 from treadle._engine.answering.writer import (
     SECOND_PHASE,
@@ -56,7 +57,8 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             run.answer.retract()
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
-    if may_go_on and reason == "answer" and (events := sent_back(run, answer)):
+    left = left_to_ask(run) if may_go_on and reason == "answer" else None
+    if may_go_on and reason == "answer" and (events := (left,) if left else sent_back(run, answer)):
         run.answer.retract()
         await run.emit(*events)
         return

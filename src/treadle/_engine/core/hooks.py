@@ -18,7 +18,7 @@ logger = get_logger()
 
 HOOKS = (
     "on_start", "on_resume", "before_round", "beside_first_request", "after_decision", "before_tool",
-    "on_approval", "after_tool", "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
+    "on_approval", "on_approvals", "after_tool", "after_round", "before_finish", "on_answer", "on_overflow", "on_end",
 )  # fmt: skip
 IS_DEFAULT = "__treadle_default_hooks__"
 """Marks the class whose hooks do nothing."""
@@ -67,6 +67,7 @@ class Hooks:
     after_decision: list[Callable[..., Awaitable[Any]]]
     before_tool: list[Callable[..., Awaitable[Any]]]
     on_approval: list[Callable[..., Awaitable[Any]]]
+    on_approvals: list[Callable[..., Awaitable[Any]]]
     after_tool: list[Callable[..., Awaitable[Any]]]
     after_round: list[Callable[..., Awaitable[Any]]]
     before_finish: list[Callable[..., Awaitable[Any]]]

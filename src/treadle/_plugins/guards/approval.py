@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from treadle._engine.context import RunContext
 from treadle._engine.core.decisions import Answer
@@ -11,6 +11,7 @@ from treadle._tools.base import ToolOutcome
 from treadle._types.messages import ToolCall, UserMessage
 
 Ask = Callable[[ToolCall], Awaitable[Answer | None]]
+AskAll = Callable[[Sequence[ToolCall]], Awaitable[bool | Mapping[str, Answer] | None]]
 
 
 class Approval(Plugin):
@@ -19,12 +20,18 @@ class Approval(Plugin):
 
     Without `ask` (and without this plug-in) the run pauses, durably, and `Agent.resume` goes on once `Run.approve` (or
     the API) has decided. An `ask` that raises has refused.
+
+    `ask_all` is asked once where several calls of a reply wait: an async function of these that returns what
+    `approve=` of `resume` takes, or None to have each asked about by itself.
     """
 
     name = "approval"
 
-    def __init__(self, ask: Ask | None = None) -> None:
-        self.ask = ask
+    def __init__(self, ask: Ask | None = None, ask_all: AskAll | None = None) -> None:
+        self.ask, self.ask_all = ask, ask_all
+
+    async def on_approvals(self, run: RunContext, calls: Sequence[ToolCall]) -> bool | Mapping[str, Answer] | None:
+        return await self.ask_all(calls) if self.ask_all is not None else None
 
     async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
         return await self.ask(call) if self.ask is not None else None
