@@ -139,23 +139,23 @@ class Conductor:
     async def ask(self, run: RunContext, call: ToolCall) -> Answer | None:
         """Return the user's decision about a call; None leaves it open. Questions are asked one after the other."""
         async with self._asking:
-            if (known := self._known(run, call)) is not None or not self.can_ask:
-                return known
+            if (earlier := self._earlier(run, call)) is not None or not self.can_ask:
+                return earlier
             return await self._decision(Question(call, run.tool(call.name), _why(run, call)))
 
     async def ask_all(self, run: RunContext, calls: Sequence[ToolCall]) -> Mapping[str, Answer] | None:
         """Return the user's decision about several calls of one reply; what it leaves out is asked about by itself."""
         async with self._asking:
-            known = {call.id: answer for call in calls if (answer := self._known(run, call)) is not None}
-            rest = [call for call in calls if call.id not in known]
+            before = {call.id: answer for call in calls if (answer := self._earlier(run, call)) is not None}
+            rest = [call for call in calls if call.id not in before]
             if len(rest) < 2 or not self.can_ask:
-                return known
+                return before
             answer = await self._decision(Questions([(call, _why(run, call)) for call in rest]))
             if answer is None:
                 raise Pause("several calls", rest, {call.id: _why(run, call) for call in rest})
-            return {**known, **(dict.fromkeys((call.id for call in rest), answer) if answer else {})}
+            return {**before, **(dict.fromkeys((call.id for call in rest), answer) if answer else {})}
 
-    def _known(self, run: RunContext, call: ToolCall) -> Answer | None:
+    def _earlier(self, run: RunContext, call: ToolCall) -> Answer | None:
         """The answer that the user has given before."""
         if run.allowed_for_run(call):
             return {"allow": True, "note": "allowed for this run"}
