@@ -43,67 +43,58 @@ EXAMPLES: tuple[Example, ...] = (
 )
 """What the model gets, what it thinks, the tool it calls ("" for none), and the arguments or its answer."""
 
-JSON = f"""\
+_REST = f"""
+Rules:
+{RULES}
+
+Examples (the tools in them are not yours):
+{{examples}}
+
+Your tools:
+{{tools}}"""
+"""The end of each of these prompts but that of `code`."""
+
+JSON = (
+    """\
 You work in steps. Every reply is exactly one JSON object, with no other text. Either call a tool:
-{{"reasoning": "why", "type": "tool_call", "tool_name": "name", "tool_args": {{...}}}}
+{"reasoning": "why", "type": "tool_call", "tool_name": "name", "tool_args": {...}}
 or finish:
-{{"reasoning": "why", "type": "final_answer", "answer": "the whole answer for the user"}}
+{"reasoning": "why", "type": "final_answer", "answer": "the whole answer for the user"}
+"""
+    + _REST
+)
 
-Rules:
-{RULES}
-
-Examples (the tools in them are not yours):
-{{examples}}
-
-Your tools:
-{{tools}}"""
-
-SCHEMA = f"""\
+SCHEMA = (
+    """\
 You work in steps. Every reply is exactly one JSON object, with no other text. Either use a tool:
-{{"thought": "why", "action": "tool name", "args": {{...}}}}
+{"thought": "why", "action": "tool name", "args": {...}}
 or finish:
-{{"thought": "why", "action": "final_answer", "final_answer": "the whole answer for the user", "task_successful": true}}
+{"thought": "why", "action": "final_answer", "final_answer": "the whole answer for the user", "task_successful": true}
 task_successful is false when the task could not be done.
+"""
+    + _REST
+)
 
-Rules:
-{RULES}
-
-Examples (the tools in them are not yours):
-{{examples}}
-
-Your tools:
-{{tools}}"""
-
-ARRAY = f"""\
+ARRAY = (
+    """\
 You work in steps. Every reply is exactly one JSON array of calls, with no other text:
-[{{"name": "tool name", "arguments": {{...}}}}]
-Calls that do not depend on each other go into one array and run at the same time. To finish, call {{complete}}:
-[{{"name": "{{complete}}", "arguments": {{"answer": "the whole answer for the user"}}}}]
+[{"name": "tool name", "arguments": {...}}]
+Calls that do not depend on each other go into one array and run at the same time. To finish, call {complete}:
+[{"name": "{complete}", "arguments": {"answer": "the whole answer for the user"}}]
+"""
+    + _REST
+)
 
-Rules:
-{RULES}
-
-Examples (the tools in them are not yours):
-{{examples}}
-
-Your tools:
-{{tools}}"""
-
-ACTION = f"""\
+ACTION = (
+    """\
 You work in steps. In each reply think briefly in plain words, then do one of two things.
 To use a tool, end the reply with one line, and write nothing after it:
-Action: {{"tool": "name", "inputs": {{...}}, "final_answer": false}}
+Action: {"tool": "name", "inputs": {...}, "final_answer": false}
 To finish, write the whole answer for the user between the markers:
 <__final_answer__>the answer</__final_answer__>
-
-Rules:
-{RULES}
-
-Examples (the tools in them are not yours):
-{{examples}}
-
-Your tools:
-{{tools}}"""
+"""
+    + _REST
+)
 
 CODE = f"""\
 You work in steps by writing Python. To act, write one code block and nothing after it:

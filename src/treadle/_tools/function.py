@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakSet
 
 from treadle._safety.logs import get_logger
@@ -19,6 +19,27 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class ToolOptions(TypedDict, total=False):
+    """The keywords of `tool`: all but the first two are fields of a `Tool`."""
+
+    name: str | None
+    description: str | None
+    timeout: float | None
+    effect: Effect
+    concurrent: bool
+    polling: bool
+    approval: Approval
+    pinned: bool
+    untrusted: bool | str
+    defaults: Mapping[str, Any]
+    retries: int
+    retry_wait: float
+    acts: bool | None
+    identifies: str | Sequence[str]
+    fails_when: str | Callable[[Any], bool | str] | None
+    verbs: str | Sequence[str]
+
+
 class _Decorator(Protocol):
     """The type of `tool(timeout=5)`: its type variables are those of the function that is decorated."""
 
@@ -26,49 +47,9 @@ class _Decorator(Protocol):
 
 
 @overload
-def tool(
-    function: Callable[P, R],
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float | None = 30.0,
-    effect: Effect = "unsafe",
-    concurrent: bool = True,
-    polling: bool = False,
-    approval: Approval = "allow",
-    pinned: bool = False,
-    untrusted: bool | str = False,
-    defaults: Mapping[str, Any] = {},
-    retries: int = 0,
-    retry_wait: float = 0.5,
-    acts: bool | None = None,
-    identifies: str | Sequence[str] = (),
-    fails_when: str | Callable[[Any], bool | str] | None = None,
-    verbs: str | Sequence[str] = (),
-) -> Tool[P, R]: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> Tool[P, R]: ...
 @overload
-def tool(
-    function: None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    timeout: float | None = 30.0,
-    effect: Effect = "unsafe",
-    concurrent: bool = True,
-    polling: bool = False,
-    approval: Approval = "allow",
-    pinned: bool = False,
-    untrusted: bool | str = False,
-    defaults: Mapping[str, Any] = {},
-    retries: int = 0,
-    retry_wait: float = 0.5,
-    acts: bool | None = None,
-    identifies: str | Sequence[str] = (),
-    fails_when: str | Callable[[Any], bool | str] | None = None,
-    verbs: str | Sequence[str] = (),
-) -> _Decorator: ...
+def tool(function: None = None, /, **options: Unpack[ToolOptions]) -> _Decorator: ...
 def tool(
     function: Callable[..., Any] | None = None,
     /,
