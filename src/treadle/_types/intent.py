@@ -37,7 +37,7 @@ class Pick(IntentPart, frozen=True, rename={"source": "in"}):
     """Where it is looked up. Rows of several sources are joined by their `key`."""
     where: dict[str, Any] = {}
     """What a row has to have, by field: a value, or `{"has": text}`, `{"starts": text}`, `{"under": n}`, `{"over":
-    n}`. `@name` is an argument of the call that the row came with."""
+    n}`, `{"not": ...}` of these. `@name` is an argument of the call that the row came with."""
     per: str = ""
     """Count the rows with the same value of this field; each count is a row then, with the field and `count`."""
     top: tuple[str, ...] = ()
@@ -47,7 +47,9 @@ class Pick(IntentPart, frozen=True, rename={"source": "in"}):
     type: Literal["", "email", "url", "money", "number", "account", "date", "path"] = ""
     """What of the field's text is wanted."""
     calc: str = ""
-    """What is done with a number `x`, as in `x*0.1+5`."""
+    """What is done with a number `x`, as in `x*0.1+5`, or with others, as in `x+more`."""
+    let: dict[str, Rule] = {}
+    """The other numbers of `calc`, each fixed or picked."""
     all: bool = False
     """Every such value, not the only one."""
 
@@ -67,11 +69,13 @@ class Rule(IntentPart, frozen=True, rename={"values": "is"}):
     """It stands in the words of the person."""
     any: bool | tuple[str | Source, ...] | None = None
     """Free text, once nothing was read but these sources (`true`: what the intent may read)."""
+    either: tuple[Rule, ...] | None = None
+    """One of these rules: a name as the person wrote it, or the account that belongs to it."""
 
     def __post_init__(self) -> None:
-        forms = (self.values, self.like, self.pick, self.words or None, self.any)
+        forms = (self.values, self.like, self.pick, self.words or None, self.any, self.either)
         if sum(form is not None for form in forms) != 1:
-            raise ValueError("a rule has one of: is, like, pick, words, any")
+            raise ValueError("a rule has one of: is, like, pick, words, any, either")
 
 
 class Permit(IntentPart, frozen=True, rename={"times": "max"}):
@@ -138,6 +142,8 @@ def _rule_in_words(rule: Rule) -> str:
         return " or ".join(str(value) for value in rule.values)
     if rule.like is not None:
         return f"like {rule.like}"
+    if rule.either is not None:
+        return " or ".join(map(_rule_in_words, rule.either))
     if rule.pick is not None:
         sources = rule.pick.source if isinstance(rule.pick.source, tuple) else (rule.pick.source,)
         return f"from {' and '.join(one if isinstance(one, str) else one.tool for one in sources)}"

@@ -99,6 +99,19 @@ def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
             assert stops(rule(**best), *made)[0] == stop, "the engine asks for all of them itself"
 
 
+def test_an_argument_may_obey_one_of_several_rules_and_add_what_is_looked_up():
+    sender = {"pick": {"in": "payments", "where": {"subject": "Dinner"}, "get": "sender"}}
+    more = {"pick": {"in": {"tool": "page", "args": {"url": {"is": ["x"]}}}, "type": "number"}}
+    sums: dict[str, Any] = {"in": "payments", "where": {"sender": BOB}, "get": "amount", "calc": "x+more"}
+    args = {"to": {"either": [{"is": ["Bob"]}, sender]}, "amount": {"pick": sums}}
+    may = {"read": ["payments", "page"], "act": [{"tool": "pay", "args": args}]}
+    for other, amount in (({"is": [100]}, 117.5), (more, 17.5), ({"is": [1, 2]}, 18.5)):
+        sums["let"] = {"more": other}
+        for to in ("Bob", BOB, EVE):
+            stop, _ = stops(may, READ, call("pay", to=to, amount=amount))
+            assert stop == ("answer" if amount == 117.5 and to in ("Bob", BOB) else "paused"), (to, amount)
+
+
 def test_what_is_not_marked_at_all_acts_unless_the_intent_reads_it():
     may = {"read": ["payments"], "act": [REFUND]}
     made = [READ, call("page", url="x"), call("pay", **BACK)]

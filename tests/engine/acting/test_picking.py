@@ -31,6 +31,11 @@ def results(value: Any) -> list[Result]:
         (PAYMENTS, {"where": {"subject": {"has": "dinn"}}, "get": "sender"}, None),  # a part of a word
         (PAYMENTS, {"where": {"subject": {"starts": "dinn"}}, "get": "sender"}, [BOB]),
         (PAYMENTS, {"where": {"amount": {"over": 100}}, "get": "id"}, [2]),
+        (PAYMENTS, {"where": {"sender": {"not": "ch93"}}, "get": "id"}, [1]),
+        (PAYMENTS, {"where": {"subject": {"not": {"has": "dinner"}}}, "get": "id"}, [2]),
+        (PAYMENTS, {"where": {"missing": {"not": 1}}, "get": "id"}, None),
+        (["2024-03-01"], {"where": {"value": {"has": "-03-"}}}, ["2024-03-01"]),  # no word, so anything is beside it
+        (PAYMENTS, {"where": {"subject": {"has": ""}}}, None),
         (PAYMENTS, {"where": {"missing": 1}, "get": "id"}, None),
         (PAYMENTS, {"where": {"subject": {}}, "get": "id"}, None),
         (PAYMENTS, {"get": "sender"}, None),  # two of them
@@ -43,6 +48,7 @@ def results(value: Any) -> list[Result]:
         (PAYMENTS, {"per": "sender", "top": ["count"], "get": "sender"}, None),  # a tie
         ([*PAYMENTS, PAYMENTS[0]], {"per": "sender", "top": ["count"], "get": "sender"}, [BOB]),
         (PAYMENTS, {"where": {"id": 1}, "get": "amount", "calc": "x-12/2"}, [11.5]),
+        (PAYMENTS, {"where": {"id": 1}, "get": "amount", "calc": "x+more"}, None),
         (PAYMENTS, {"where": {"id": 1}, "get": "id", "calc": "().__class__"}, None),
         (PAYMENTS, {"where": {"id": 1}, "get": "id", "calc": "9**9**9"}, None),
         (PAYMENTS, {"where": {"id": 1}, "get": "id", "calc": "x/0"}, None),

@@ -101,6 +101,8 @@ class _Check:
     async def _allows(self, rule: Rule, name: str, value: Any) -> bool:
         if rule.values is not None:
             return any(same(value, one) for one in rule.values)
+        if rule.either is not None:
+            return any([await self._allows(one, name, value) for one in rule.either])
         if rule.words:
             return self._words.contain(name, value)
         if rule.any is not None:
@@ -175,11 +177,18 @@ class _Check:
             raise NotFound("not a list of values")
         return await self._picked(rule.pick)
 
+    async def _only(self, rule: Rule) -> Any:
+        values = await self._values(rule)
+        if len(values) != 1:
+            raise NotFound("more values than are needed")
+        return values[0]
+
     async def _picked(self, pick: Pick) -> list[Any]:
         key = msgspec.json.encode(pick)
         if key not in self._values_of:
             sources = pick.source if isinstance(pick.source, tuple) else (pick.source,)
-            self._values_of[key] = picked(pick, [await self._results(source) for source in sources])
+            let = {name: await self._only(rule) for name, rule in pick.let.items()}
+            self._values_of[key] = picked(pick, [await self._results(source) for source in sources], let)
         return self._values_of[key]
 
     async def _results(self, source: str | Source) -> list[Result]:

@@ -43,8 +43,9 @@ class NotFound(Exception):
     """There is no such value, or more than one."""
 
 
-def picked(pick: Pick, sources: Sequence[Sequence[Result]]) -> list[Any]:
-    """Return the values that a pick names in the results of its sources. Raises `NotFound`."""
+def picked(pick: Pick, sources: Sequence[Sequence[Result]], let: Mapping[str, Any] | None = None) -> list[Any]:
+    """Return the values that a pick names in the results of its sources; `let` has the other numbers of its
+    calculation. Raises `NotFound`."""
     rows = _joined([_rows(pick, results) for results in sources])
     rows = [row for row in rows if all(_fits(row.get(name), wanted) for name, wanted in pick.where.items())]
     if pick.per:
@@ -54,7 +55,7 @@ def picked(pick: Pick, sources: Sequence[Sequence[Result]]) -> list[Any]:
     values = _distinct((value for row in rows for value in _values(pick, row)), _MAX_VALUES if pick.all else 1)
     if not values:
         raise NotFound("no such value")
-    return [_calculated(pick.calc, value) for value in values] if pick.calc else values
+    return [_calculated(pick.calc, {**(let or {}), "x": value}) for value in values] if pick.calc else values
 
 
 def number(value: Any) -> Decimal | None:
@@ -171,10 +172,14 @@ def _holds(value: Any, test: str, limit: Any) -> bool:
     if test in ("under", "over"):
         match, bound = number(value), number(limit)
         return match is not None and bound is not None and (match < bound if test == "under" else match > bound)
+    if test == "not":
+        return not _fits(value, limit)
     text, wanted = str(value).casefold(), str(limit).casefold()
     if test == "starts":
         return text.startswith(wanted)
-    return test == "has" and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+    # Whole words; where it does not begin or end with one, as in "-03-", anything may stand beside it.
+    before, after = (r"(?<!\w)" if wanted[:1].isalnum() else ""), (r"(?!\w)" if wanted[-1:].isalnum() else "")
+    return test == "has" and wanted != "" and re.search(before + re.escape(wanted) + after, text) is not None
 
 
 def _counted(field: str, rows: list[Row], calls: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -219,31 +224,31 @@ def _distinct(values: Iterable[Any], most: int) -> list[Any]:
     return match
 
 
-def _calculated(formula: str, value: Any) -> Decimal:
-    x = number(value)
+def _calculated(formula: str, values: Mapping[str, Any]) -> Decimal:
+    numbers = {name: one for name, value in values.items() if (one := number(value)) is not None}
     try:
         tree = ast.parse(formula[:100], mode="eval").body
-        if x is None or abs(result := _term(tree, x)) > 10**15:
+        if len(numbers) < len(values) or abs(result := _term(tree, numbers)) > 10**15:
             raise NotFound("no number")
     except (SyntaxError, DecimalException, RecursionError, ValueError) as error:
         raise NotFound(f"cannot calculate {formula}") from error
     return result
 
 
-def _term(node: ast.AST, x: Decimal) -> Decimal:
+def _term(node: ast.AST, numbers: Mapping[str, Decimal]) -> Decimal:
     match node:
-        case ast.Name(id="x"):
-            return x
+        case ast.Name(id=name) if name in numbers:
+            return numbers[name]
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return Decimal(str(value))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_term(operand, x)
+            return -_term(operand, numbers)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as op, right=right):
-            one, other = _term(left, x), _term(right, x)
+            one, other = _term(left, numbers), _term(right, numbers)
             if isinstance(op, ast.Add):
                 return one + other
             if isinstance(op, ast.Sub):
                 return one - other
             return one * other if isinstance(op, ast.Mult) else one / other
         case _:
-            raise ValueError("only x, numbers and + - * /")
+            raise ValueError("only x, what `let` has, numbers and + - * /")
