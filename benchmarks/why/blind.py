@@ -19,7 +19,10 @@ from treadle._types.request import Request
 
 
 def _made(rule: Any, tools: list[Any] | None, **settings: Any) -> Any:
-    return lambda journal: Agent(ScriptedModel(rule), tools, journal=journal, **settings)
+    def make(journal: Any) -> Agent[Any, Any]:
+        return Agent(ScriptedModel(rule), tools, journal=journal, **settings)
+
+    return make
 
 
 # 1. Early in a long prompt, a rule whose words are in no answer: amounts are net, so the tax is left out.

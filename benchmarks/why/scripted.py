@@ -161,7 +161,9 @@ def notes() -> str:
     return "The office opens at nine.\nThere are exactly 12 people in Lyon.\nCoffee is in the kitchen."
 
 
-def _agent(rule: Callable[[Request], Entry], tools: list[Any], **settings: Any) -> Callable[[Any], Agent[Any, Any]]:
+def _agent(
+    rule: Callable[[Request], Entry], tools: list[Any] | None, **settings: Any
+) -> Callable[[Any], Agent[Any, Any]]:
     def made(journal: Any) -> Agent[Any, Any]:
         return Agent(ScriptedModel(rule), tools, journal=journal, **settings)
 
