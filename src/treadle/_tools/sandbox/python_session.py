@@ -28,6 +28,7 @@ from treadle._types.errors import ToolError
 LIMITS = SandboxLimits(seconds=60.0, memory=2 * 1024**3, scratch=256 * 1024**2)
 _MAX_LINE = 64 * 1024**2
 _MAX_TRACE = 2_000
+_START_SECONDS = 60
 _DRIVER = r"""
 import ast, asyncio, functools, inspect, io, json, os, sys, traceback
 source, sink = os.fdopen(os.dup(0), 'r'), os.fdopen(os.dup(1), 'w')
@@ -74,6 +75,7 @@ def pictures():
         plots.figure(number).savefig(name)
     if plots:
         plots.close('all')
+send({'ready': True})
 while True:
     step = receive()
     ended, value, error = False, None, ''
@@ -116,9 +118,9 @@ class PythonSession:
         """Run the code with the variables of earlier code. Raises what a function raises, except `ToolError`."""
         if len(code) > self.limits.code_chars:
             return CodeResult(error=f"the code is too long: more than {self.limits.code_chars} characters")
-        process = self._process or await self._start()
         step = {"code": code, "functions": list(functions or {}), "chars": self.limits.output_chars}
         try:
+            process = self._process or await self._start()
             self._send(process, step)
             return await self._answer(process, functions or {})
         except (ConnectionError, EOFError, ValueError):
@@ -135,7 +137,7 @@ class PythonSession:
 
     async def _answer(self, process: asyncio.subprocess.Process, functions: Mapping[str, Function]) -> CodeResult:
         while True:
-            message = await self._message(process)
+            message = await self._message(process, self.limits.seconds)
             if "done" in message:
                 more = "\n(more was printed than is shown)" if message["more"] else ""
                 return CodeResult(message["stdout"] + more, message["value"], cut(message["error"], _MAX_TRACE).strip())
@@ -147,10 +149,10 @@ class PythonSession:
                 reply = {"end": True}
             self._send(process, reply)
 
-    async def _message(self, process: asyncio.subprocess.Process) -> dict[str, Any]:
-        """The next line; only the time that the code itself takes counts."""
+    async def _message(self, process: asyncio.subprocess.Process, seconds: float) -> dict[str, Any]:
+        """The next line. Of a step only the time that the code itself takes counts: neither the start nor its calls."""
         assert process.stdout is not None
-        async with asyncio.timeout(self.limits.seconds):
+        async with asyncio.timeout(seconds):
             line = await process.stdout.readline()
         if not line:
             raise EOFError
@@ -182,6 +184,10 @@ class PythonSession:
             )
         self._ended = threading.Event()
         self._overuse = watch_use(self._process.pid, self.limits, SCRATCH_FOLDERS, self._ended)
+        try:
+            await self._message(self._process, _START_SECONDS)
+        except TimeoutError:
+            raise ToolError(f"the code was not run: its process did not start within {_START_SECONDS} s") from None
         return self._process
 
     async def close(self) -> None:
