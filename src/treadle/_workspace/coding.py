@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 from treadle._engine.context import RunContext, execution_of
-from treadle._types.events import MessageAdded, Noted, Record, ToolDone, ToolStarted, TreeSaved
+from treadle._engine.receipts.work import work_of
+from treadle._types.events import MessageAdded, Noted, TreeSaved
 from treadle._types.messages import UserMessage, text_of
 from treadle._workspace.differences import changes_between, file_difference, summary
 from treadle._workspace.history import merge
-from treadle._workspace.repo_map import TEST_PROGRAMS, command_for_tests, repository_map
+from treadle._workspace.repo_map import command_for_tests, repository_map
 from treadle._workspace.tools.toolset import WorkTools
 from treadle._workspace.workspace import machine_of, workspace_of
 
@@ -94,44 +94,3 @@ _MAP = "The folder you work in holds:"
 
 def _mapped(message: Any) -> bool:
     return isinstance(message, UserMessage) and message.kind == "note" and text_of(message.content).startswith(_MAP)
-
-
-class Work:
-    """Changes and tests of a run, as its log has them."""
-
-    def __init__(self) -> None:
-        self.changed = False
-        self.tested_after = False
-        self.untested = False
-        self.tests = "none were run"
-
-
-def work_of(records: Sequence[Record]) -> Work:
-    """Read from a log what was changed, and which test command was the last one and how it ended."""
-    work = Work()
-    calls: dict[str, ToolStarted] = {}
-    tree = ""
-    for record in records:
-        event = record.event
-        if isinstance(event, ToolStarted):
-            calls[event.call.id] = event
-        elif isinstance(event, TreeSaved) and event.tree:
-            if tree and event.tree != tree:
-                work.changed = True
-                started = calls.get(event.call_id) if event.call_id else None
-                if started is None or not _is_test(started):  # a test may write caches
-                    work.tested_after, work.untested = False, True
-            tree = event.tree
-        elif isinstance(event, ToolDone) and event.executed:
-            started = calls.get(event.call_id)
-            if started is not None and _is_test(started):
-                command = " ".join(str(started.call.args["command"]).split())[:80]
-                ended = "failed" if event.error or "[exit code " in text_of(event.content)[-200:] else "passed"
-                work.tests, work.tested_after, work.untested = f"`{command}` {ended}", True, False
-    if work.untested and work.tests != "none were run":
-        work.tests += ", before the last change"
-    return work
-
-
-def _is_test(started: ToolStarted) -> bool:
-    return started.call.name == "bash" and bool(TEST_PROGRAMS.search(str(started.call.args.get("command", ""))))

@@ -21,11 +21,6 @@ _DEFINES = re.compile(
 _CODE = (".py", ".js", ".ts", ".tsx", ".jsx", ".go", ".rs", ".rb", ".java", ".kt", ".php", ".swift", ".scala")
 _NAMES = 12
 """Definitions that are named of one file."""
-TEST_PROGRAMS = re.compile(
-    r"\b(?:pytest|unittest|tox|nox|ctest|rspec|phpunit)\b|"
-    r"\b(?:npm|pnpm|yarn|bun|deno|cargo|go|make|mvn|gradle|gradlew|dotnet|mix|swift|sbt)\b[^|;&\n]*\b(?:test|check)\b"
-)
-"""Commands that run tests."""
 _SIGNS = (
     ("Cargo.toml", "", "cargo test"),
     ("go.mod", "", "go test ./..."),

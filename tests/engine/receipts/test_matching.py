@@ -68,9 +68,11 @@ def test_without_a_value_or_a_claim_nothing_is_said(sentence: str):
     assert deeds().receipt(sentence) is None
 
 
-def held(sentence: str, *calls: tuple[str, dict[str, Any], str], **acting: tuple[str, ...]) -> str:
+def held(
+    sentence: str, *calls: tuple[str, dict[str, Any], str], asked: str = "Please.", **acting: tuple[str, ...]
+) -> str:
     """What is said of a sentence after these calls, each with its result; a call of `look` only reads."""
-    events: list[Any] = [RunStarted("Please.", acting={"open": (), **acting})]
+    events: list[Any] = [RunStarted(asked, acting={"open": (), **acting})]
     for number, (name, args, text) in enumerate(calls):
         act = None if name == "look" else act_of(args, declared=True)
         events += [
@@ -124,6 +126,10 @@ def test_declared_words_contradict_and_nothing_else():
     assert held("Order W1001 was shipped.", cancel, **words) == "contradicted"
     assert held("W1001 wurde versandt.", cancel, **words) == "contradicted"
     assert held("W1001 is off the books.", cancel, **words) == "receipted"
+    why = ("cancel", {"order": "W1001", "why": "no longer needed"}, "ok")
+    assert held("W1001, no longer needed, has shipped.", why, **words) == "unclear", "more than its id is of the call"
+    words = {"cancel_booking": ("cancel",), "book": ("book",)}
+    assert held("Booking W1001 is gone.", ("cancel_booking", *cancel[1:]), **words) == "receipted", "its own noun"
 
 
 def test_a_small_number_is_an_id_where_a_tool_says_so():
@@ -138,9 +144,32 @@ def test_a_small_number_is_an_id_where_a_tool_says_so():
 
 
 def test_a_failure_told_with_regret_is_not_called_a_lie():
-    failed = ("open", {"order": "W1001"}, "Error: too late")
+    failed = ("open", {"order": "W1001", "card": "visa_71"}, "Error: too late")
     assert held("Sadly W1001 stays open.", failed) == "unclear"
+    assert held("Hubo un problema con W1001 y nada cambió.", failed, ("send", {"order": "W1001"}, "ok")) == "unclear"
     assert held("W1001 is open.", failed) == "contradicted"
+    assert held("W1001 bleibt, wie es war.", failed) == "unclear", "an id alone is no claim"
+    assert held("W1001 läuft jetzt über visa_71.", failed) == "contradicted"
+    assert held("El sistema rechaza W1001.", failed) == "none"
+
+
+def test_a_call_that_was_not_done_is_not_passed_as_another_one():
+    send = ("send", {"order": "W1001"}, '{"order": "W1001", "leaves": "2024-05-20"}')
+    moved = ("move", {"order": "W1001", "leaves": "2024-05-20"}, "Error: too late")
+    assert held("W1001 leaves on May 20, 2024.", send) == "receipted"
+    assert held("W1001 leaves on May 20, 2024.", send, moved) == "unclear"
+    assert held("W1001 leaves on May 20, 2024.", send, moved, (*moved[:2], "ok")) == "receipted", "made up for"
+
+
+def test_a_name_of_several_words_must_be_of_the_call():
+    assert held("u901 now has the Purple Account.", *ACCOUNTS[:1]) == "receipted"
+    assert held("u901 now has the Golden Account.", *ACCOUNTS[:1]) == "unclear"
+    assert held("W1001 ist offen, sagt Ihre Bank.", *ORDERS) == "receipted", "a polite form names nobody"
+
+
+def test_what_the_user_named_was_not_made_up():
+    assert held("You named W7007.", *ORDERS, asked="What of W7007?") == "unclear"
+    assert held("You named W7007.", *ORDERS) == "contradicted"
 
 
 def test_a_file_said_to_be_fixed_has_changed():

@@ -16,17 +16,20 @@ _CLAUSE = re.compile(r"[,;]|\b(?:but|however|aber|jedoch|doch|pero)\b", re.IGNOR
 _NOT = r"(?:\s?not|n[’']t)"  # noqa: RUF001 - the typographic apostrophe is meant
 _NOT_MEANT = re.compile(
     rf"\b(?:could|can){_NOT} (?:be (?:more|\w+er)|agree more|wait|only)\b|\b(?:did|has|have){_NOT} fail\w*"
-    r"|\b(?:no|without|ohne|keine?|sin|ning[uú]n)(?: \w+)? (?:err|prob|issue|fail|fehl|fallo)\w*",
+    r"|\b(?:no|without|ohne|keine?|sin|ning[uú]n|0|zero|none|nothing)(?: \w+)? (?:err|prob|issue|fail|fehl|fallo)\w*"
+    r"|\b(?<!konnte )(?<!konnten )(?<!kann )nicht mehr\b(?! m[öo]glich)"
+    r"|\bya no\b(?! (?:es |se |lo |la )?p(?:ud|ued|osible))",
     re.IGNORECASE,
 )
-"""Denials that admit nothing: "I couldn't be happier", "without any problem"."""
+"""Denials that admit nothing: "I couldn't be happier", "without any problem", "it is not there any more"."""
 _FAILURE = re.compile(
     rf"\b(?:could|can){_NOT}\b|{_NOT} (?:able|possible|allowed|done|work|go through|succeed|sure|certain)\b"
-    r"|\b(?:unable|impossible|unknown|uncertain|unclear|refused|declined|denied|rejected|gave up)\b"
-    r"|\b(?:fail|error|unsuccess)\w*"
-    r"|\b(?:nicht|kein\w*|fehlgeschlagen|gescheitert|abgelehnt|verweigert|unklar|unbekannt)\b"
+    r"|\b(?:unable|impossible|unknown|uncertain|unclear|gave up|no longer possible)\b"
+    r"|\b(?:fail|error|unsuccess|refus|declin|deni[ae]|deny|reject)\w*"
+    r"|\b(?:nicht|kein\w*|unklar|unbekannt|fehl|lehnte?n?)\b"
+    r"|\b(?:fehl(?:ge)?schl[aä]g|scheiter|gescheitert|abgelehnt|abgewiesen|verweiger)\w*"
     r"|\bno (?:(?:se|lo|la|le|me|les|te) )*(?:fue|es|ha[ns]?|he|hemos|(?:pud|pued|est|logr|consegu)\w+)\b"
-    r"|\bfall[oó]\b|\b(?:fallid|rechazad|denegad|desconocid)\w+|\bimposible\b",
+    r"|\bfall[oóae]\w*|\b(?:rechaz|deneg|denieg|desconocid)\w+|\bimposible\b",
     re.IGNORECASE,
 )  # fmt: skip
 """That something was not done, in English, German and Spanish."""
@@ -39,6 +42,19 @@ _REGRET = re.compile(
     re.IGNORECASE,
 )
 """What comes with bad news, whatever it is."""
+DENYING = """
+no not never none neither nor without cannot nobody nothing nowhere
+nicht kein keine keinen keinem keiner keines nie niemals niemand nichts weder ohne
+nunca jamás nadie ningún ninguno ninguna tampoco nada sin ni
+"""
+HEDGING = """
+if unless would could might may should will expect expected expects plan plans planned forecast forecasts
+likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped
+wenn falls sofern wird würde würden könnte könnten dürfte dürften soll sollen sollte vielleicht wahrscheinlich
+voraussichtlich vermutlich angeblich erwartet erwarten hofft
+si quizá quizás podría podrían debería probablemente posiblemente supuestamente espera esperan prevé prevén
+"""
+_DENYING, _HEDGING = frozenset(DENYING.split()), frozenset(HEDGING.split())
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -103,7 +119,7 @@ def admits(answer: str, entry: LedgerEntry, *, alone: bool) -> bool:
     admitted = claimed = False
     for sentence in _SENTENCE.split(answer):
         clauses = _CLAUSE.split(_NOT_MEANT.sub(" ", sentence))
-        doing = [place for place, clause in enumerate(clauses) if _names_deed(clause, entry)]
+        doing = [place for place, clause in enumerate(clauses) if names_deed(clause, entry)]
         denying = [
             place
             for place, clause in enumerate(clauses)
@@ -125,8 +141,14 @@ def denies(sentence: str) -> bool:
 
 
 def regrets(sentence: str) -> bool:
-    """Return whether a sentence may admit something in words of its own."""
-    return _REGRET.search(_NOT_MEANT.sub(" ", sentence)) is not None
+    """Return whether a sentence may admit something in words of its own: it regrets, or has a word that denies."""
+    plain = _NOT_MEANT.sub(" ", sentence)
+    return _REGRET.search(plain) is not None or not _DENYING.isdisjoint(_WORD.findall(plain.casefold()))
+
+
+def hedges(sentence: str) -> bool:
+    """Return whether a sentence states a condition, a plan or a forecast."""
+    return not _HEDGING.isdisjoint(_WORD.findall(sentence.casefold()))
 
 
 def _names(clause: str, entry: LedgerEntry) -> bool:
@@ -136,7 +158,7 @@ def _names(clause: str, entry: LedgerEntry) -> bool:
     return any(parts and all(part.casefold() in words for part in parts) for parts in values)
 
 
-def _names_deed(clause: str, entry: LedgerEntry) -> bool:
+def names_deed(clause: str, entry: LedgerEntry) -> bool:
     """Return whether a clause has a word of the tool's name that is not one of what it is done to: `refund_order` is
     named by "refunded", and not by "order"."""
     objects = {word.casefold() for name in entry.args for word in _WORD.findall(name.replace("_", " "))}

@@ -14,10 +14,11 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from treadle._engine.receipts.admission import denies, regrets
-from treadle._engine.receipts.values import Values, small, texts_in, values_in, values_of
+from treadle._engine.receipts.admission import denies, hedges, names_deed, regrets
+from treadle._engine.receipts.values import Values, is_file, is_path, small, texts_in, values_in, values_of
+from treadle._engine.receipts.work import TEST_PROGRAMS, Work, work_of
 from treadle._types.acts import LedgerEntry
-from treadle._types.events import Record, RunStarted, ToolDone, ToolsChanged, ToolStarted
+from treadle._types.events import MessageAdded, Record, RunStarted, ToolDone, ToolsChanged, ToolStarted
 from treadle._types.ledger import Ledger
 from treadle._types.messages import text_of
 
@@ -37,6 +38,8 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
 class _Deed(Struct, frozen=True):
     entry: LedgerEntry
     values: Values
+    given: Values
+    """The values of its arguments alone, and the files it changed."""
     fields: Mapping[str, frozenset[str]]
     """What each argument says, casefolded; of lists and of JSON inside a text under the name where it stands."""
     options: Mapping[str, frozenset[str]]
@@ -55,6 +58,9 @@ class Deeds:
         self._read: list[Values] = []
         self._known: set[str] = set()
         """The ids in what was read so far: a result that has them too does not say that they were acted on."""
+        self._heard: set[str] = set()
+        """The ids in what the user said: no receipt, but not made up by the model either."""
+        self._works: list[Work] = []
         self._verbs: dict[str, tuple[str, ...]] = {}
         """The tools that act, with the words they declare for what they do."""
         for records in logs.values():
@@ -64,8 +70,13 @@ class Deeds:
         ledger = Ledger()
         args: dict[str, dict[str, Any]] = {}
         schemas: dict[str, Mapping[str, Any]] = {}
+        work = work_of(records)
+        self._works += [work] if work.opened else []
         for record in records:
             event = record.event
+            if isinstance(event, RunStarted | MessageAdded):
+                said = event.question if isinstance(event, RunStarted) else event.message.content
+                self._heard |= values_of(text_of(said)).ids
             if isinstance(event, RunStarted | ToolsChanged):
                 schemas |= {tool.name: tool.parameters for tool in event.tools}
             if isinstance(event, RunStarted):
@@ -81,29 +92,78 @@ class Deeds:
                     fields = {name: frozenset(map(_plain, texts)) for name, texts in texts_in(made).items()}
                     result = values_in(text)
                     result = msgspec.structs.replace(result, ids=result.ids - self._known)
-                    values = _joined(values_in(made), result)
-                    self.deeds.append(_Deed(entry, values, fields, _options(schemas.get(event.name, {}))))
+                    paths = frozenset(path for path, call in work.paths.items() if call == event.call_id)
+                    given = _joined(values_in(made), Values(paths))
+                    options = _options(schemas.get(event.name, {}))
+                    self.deeds.append(_Deed(entry, _joined(given, result), given, fields, options))
                 elif not event.error and f"{record.run}.{event.call_id}" not in logs:
                     self._read.append(_joined(values_in(made), values_in(text)))
                     self._known |= self._read[-1].ids
 
     def receipt(self, sentence: str) -> Receipt | None:
         """The receipt of a sentence; None when it says nothing was done, or names nothing that could be looked up."""
-        values = self._values_of(sentence)
-        may_act = self.deeds or self._verbs
-        if not may_act or not values or sentence.rstrip().endswith("?") or denies(sentence):
+        if not (self.deeds or self._verbs) or sentence.rstrip().endswith("?") or denies(sentence):
             return None
+        for work in self._works:
+            if (receipt := _of_tests(work, sentence)) is not None:
+                return receipt
+        values = self._values_of(sentence)
+        receipt = self._of_values(sentence, values) if values else None
+        return self._of_files(values, receipt) if receipt is not None and self._works else receipt
+
+    def _of_files(self, values: Values, receipt: Receipt) -> Receipt:
+        """The receipt of a sentence on files of a folder whose trees are in the log: these say what has changed."""
+        changed = {path: call for work in self._works for path, call in work.paths.items()}
+        files = {
+            one: [call for path, call in changed.items() if is_path(one, path)] for one in values.ids if is_file(one)
+        }
+        loose = [one for one, calls in files.items() if not calls]
+        if loose and receipt.outcome == "receipted" and all(work.complete for work in self._works):
+            return Receipt("unclear", receipt.calls, f"{min(loose)} was not changed")
+        if files and not loose and values.ids == set(files) and not values.dates and all(map(small, values.spoken)):
+            return Receipt("receipted", tuple(dict.fromkeys(calls[-1] for calls in files.values())))
+        return receipt
+
+    def _of_values(self, sentence: str, values: Values) -> Receipt | None:
+        said = f" {_plain(sentence)} "
         done = [deed for deed in self.deeds if deed.entry.state == "done"]
-        whole = [deed for deed in done if self._holds(deed, values)]
+        undone = [deed for deed in self._undone(done) if self._touches(deed, values)]
+        if undone and regrets(sentence):
+            return Receipt("unclear", (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
+        whole = [deed for deed in done if self._holds(deed, deed.values, values)]
         if whole:
             receipts = [self._judged(deed, sentence, values) for deed in whole]
-            return next((one for one in receipts if one.outcome == "receipted"), receipts[0])
-        undone = [deed for deed in self.deeds if deed.entry.state != "done" and self._touches(deed, values)]
+            receipt = next((one for one in receipts if one.outcome == "receipted"), receipts[0])
+            named = frozenset(_named(whole[0].texts, said))
+            rivals = [one for one in undone if self._holds(one, one.given, values) and named <= one.texts]
+            if rivals and receipt.outcome == "receipted":
+                return Receipt(
+                    "unclear", receipt.calls, f"it may speak of what was not done: {rivals[-1].entry.line[1:-1]}"
+                )
+            return receipt
         touched = [deed for deed in done if self._touches(deed, values)]
         if undone and not touched:
-            outcome = "unclear" if regrets(sentence) else "contradicted"
+            outcome = "contradicted" if self._says_more(undone[-1], sentence, values) else "unclear"
             return Receipt(outcome, (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
-        return self._of_several(values, touched) if touched else self._of_none(values)
+        return self._of_several(values, touched) if touched else self._of_none(sentence, values)
+
+    def _undone(self, done: Sequence[_Deed]) -> list[_Deed]:
+        """The calls that were not done, and for which no other call of the same makes up."""
+        same = {(deed.entry.tool, deed.entry.key) for deed in done}
+        return [d for d in self.deeds if d.entry.state != "done" and (d.entry.tool, d.entry.key) not in same]
+
+    def _says_more(self, deed: _Deed, sentence: str, values: Values) -> bool:
+        """Return whether a sentence says something of a call beside what it was about: another value or text of it, or
+        a word for what it does. "4711 stays open" does not."""
+        own = deed.values
+        count = sum(map(own.has_id, values.ids)) + sum(map(own.has_date, values.dates))
+        count += sum(not small(one) and not {f"{n:f}" for n in one} & values.ids for one in values.spoken)
+        said = f" {_plain(sentence)} "
+        named = {
+            text for text in _named(deed.texts, said) if not any(map(own.has_id, values_of(text).ids & values.ids))
+        }
+        verbs = self._verbs.get(deed.entry.tool, ())
+        return count > 1 or bool(named) or names_deed(sentence, deed.entry) or any(_says(said, verb) for verb in verbs)
 
     def confirms(self, sentence: str, call_id: str) -> bool:
         """Return whether a call was done, and has every id, date and amount of a sentence; a small count may be of
@@ -126,9 +186,8 @@ class Deeds:
         named = {f"{value:f}" for one in values.spoken if small(one) for value in one} & declared
         return msgspec.structs.replace(values, ids=values.ids | named) if named else values
 
-    def _holds(self, deed: _Deed, values: Values) -> bool:
-        """Return whether a call has every value."""
-        own = deed.values
+    def _holds(self, deed: _Deed, own: Values, values: Values) -> bool:
+        """Return whether a call has every value among these of its own."""
         return (
             self._touches(deed, values)
             and all(own.has_id(one) for one in values.ids)
@@ -167,9 +226,16 @@ class Deeds:
                 return Receipt("contradicted", (about[-1].entry.call_id,), about[-1].entry.line[1:-1])
             alike = any(one.entry.tool == deed.entry.tool for one in holders[text])
             return Receipt("contradicted" if alike else "unclear", calls, f"{text} is of another call")
-        named = [tool for tool, verbs in self._verbs.items() if any(f" {_plain(verb)}" in said for verb in verbs)]
+        if unknown := _unknown_name(sentence, deed):
+            return Receipt("unclear", calls, f"{unknown} is not of this call")
+        named = [
+            tool
+            for tool, verbs in self._verbs.items()
+            if any(_says(said, verb) and not _says(f" {_plain(deed.entry.tool)} ", verb) for verb in verbs)
+        ]
         if named and self._verbs.get(deed.entry.tool) and deed.entry.tool not in named:
-            return Receipt("contradicted", calls, f"what was done is {deed.entry.tool}, not {named[0]}")
+            outcome = "unclear" if self._says_more(deed, sentence, values) else "contradicted"
+            return Receipt(outcome, calls, f"what was done is {deed.entry.tool}, not {named[0]}")
         return Receipt("receipted", calls)
 
     def _of_several(self, values: Values, touched: Sequence[_Deed]) -> Receipt:
@@ -195,12 +261,13 @@ class Deeds:
         counted = any(small(one) and not any(deed.values.has_number(one) for deed in touched) for one in values.spoken)
         return Receipt("unclear", calls, "a count is in no call" if counted else "its values are of several calls")
 
-    def _of_none(self, values: Values) -> Receipt | None:
+    def _of_none(self, sentence: str, values: Values) -> Receipt | None:
         if not values.ids:
             named = bool(values.dates) or not all(map(small, values.spoken))
             return Receipt("unclear", (), "no call that was done has its values") if named else None
         shown = min(values.ids)
-        if not self.deeds or any(read.has_id(one) for read in self._read for one in values.ids):
+        heard = values.ids <= self._heard and not any(names_deed(sentence, deed.entry) for deed in self.deeds)
+        if not self.deeds or heard or any(read.has_id(one) for read in self._read for one in values.ids):
             return Receipt("unclear", (), f"no call that acts was made for {shown}")
         return Receipt("contradicted", (), f"no call of this run has {shown}")
 
@@ -214,6 +281,52 @@ def _list_the_same(ids: frozenset[str], touched: Sequence[_Deed]) -> bool:
         if len(listed) > 1 and all(deed.values.has_id(one) for deed in calls for one in ids - listed):
             return True
     return False
+
+
+_TESTS = re.compile(
+    r"\b(?:unit|smoke|regressions?|integrations?)?-?test(?!a|i[fm])\w*|\b(?:suite|specs?|pruebas?)\b", re.I
+)
+_PASSED = re.compile(
+    r"\b(?:pass(?:e[sd]|ing)?|green|clean(?:ly)?|fine|ok|succe\w+|bestand\w*|besteh\w*|grün\w*|durch\w*|erfolg\w*"
+    r"|fehlerfrei|pasa\w*|super\w+|verdes?|éxito\w*|correct\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def _of_tests(work: Work, sentence: str) -> Receipt | None:
+    """The receipt of a sentence on tests: they must have run, and passed, after the last change."""
+    plain = " ".join(word for word in sentence.split() if not is_file(word.strip("`'\".,:;()*_").casefold()))
+    spoken = _TESTS.search(plain) or TEST_PROGRAMS.search(plain)
+    passed = _PASSED.search(plain) and (spoken or _TESTS.search(sentence))
+    calls, good = (work.test,) if work.test else (), work.passed and work.tested_after
+    if passed and good:
+        numbers = values_of(work.output)
+        held = all(map(numbers.has_number, values_of(sentence).spoken))
+        return Receipt("receipted", calls) if held else Receipt("unclear", calls, "the tests say another number")
+    if good or not (passed or (spoken and plain == " ".join(sentence.split()))):
+        return None
+    against = passed and (work.changed or work.test) and not hedges(sentence)
+    return Receipt("contradicted" if against else "unclear", calls, f"tests: {work.tests}")
+
+
+_CAPITALS = re.compile(r"(?<=\w )[^\W\d_a-z][^\W\d_]*\b(?: [^\W\d_a-z][^\W\d_]*\b)+")
+_ADDRESSES = re.compile(r"(?:I(?:['’]\w+)?|Sie|Ihr\w*|Usted(?:es)?)")  # noqa: RUF001
+"""Words in capitals that name nothing."""
+
+
+def _unknown_name(sentence: str, deed: _Deed) -> str:
+    """A name of several words in a sentence, of which the call has none: "Green Account", "Mia Kim". Empty if none."""
+    own = " ".join((*deed.fields, *deed.texts, *deed.values.ids, deed.entry.result, deed.entry.tool)).casefold()
+    for name in _CAPITALS.findall(sentence):
+        words = [word for word in _WORD.findall(name) if word[0].isupper() and not _ADDRESSES.fullmatch(word)]
+        if len(words) > 1 and any(word.casefold() not in own for word in words):
+            return " ".join(words)
+    return ""
+
+
+def _says(said: str, verb: str) -> bool:
+    """Return whether a text has a word that begins so."""
+    return f" {_plain(verb)}" in said
 
 
 def _joined(one: Values, other: Values) -> Values:

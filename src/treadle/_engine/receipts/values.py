@@ -37,6 +37,8 @@ class Values(Struct, frozen=True):
 
     def has_id(self, wanted: str) -> bool:
         """Return whether it has an id, or one that ends with it: "the card ending in 4421"."""
+        if is_file(wanted):
+            return any(is_path(wanted, own) for own in self.ids)
         return wanted in self.ids or (len(wanted) >= 4 and any(own.endswith(wanted) for own in self.ids))
 
     def has_number(self, readings: frozenset[Decimal]) -> bool:
@@ -45,6 +47,16 @@ class Values(Struct, frozen=True):
     def has_date(self, wanted: tuple[int, int, int]) -> bool:
         year, month, day = wanted
         return any((m, d) == (month, day) and (not year or not y or y == year) for y, m, d in self.dates)
+
+
+def is_file(word: str) -> bool:
+    """Return whether a word is the name of a file."""
+    return _FILE.fullmatch(word) is not None
+
+
+def is_path(named: str, path: str) -> bool:
+    """Return whether a file that is named is this one: `app.py` is `src/app.py`."""
+    return f"/{path}".endswith(f"/{named.removeprefix('./')}")
 
 
 def small(readings: frozenset[Decimal]) -> bool:
@@ -80,7 +92,7 @@ def values_of(text: str) -> Values:
 def _names_one(word: str) -> bool:
     """Return whether a word is the name of one thing: it has a digit, is an address, a file, or in capitals."""
     shouted = len(word) >= 5 and word.isupper()
-    return shouted or "@" in word or any(char.isdigit() for char in word) or _FILE.fullmatch(word) is not None
+    return shouted or "@" in word or any(char.isdigit() for char in word) or is_file(word)
 
 
 def _is_year(digits: str) -> bool:

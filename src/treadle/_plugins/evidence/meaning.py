@@ -14,6 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from treadle._engine.receipts.admission import HEDGING
 from treadle._plugins.evidence.canonical import canonical
 from treadle._plugins.evidence.words import is_negation, stem, words_of
 
@@ -29,11 +30,7 @@ _CLAUSE = re.compile(
 _CITATION = re.compile(r"\[ID:[^\[\]\n]{0,80}\]", re.IGNORECASE)
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKERS = {
-    "hedge": "if unless would could might may should will expect expected expects plan plans planned forecast "
-    "forecasts likely probably perhaps possibly alleged allegedly reportedly claims claimed hopes hoped "
-    "wenn falls sofern wird würde würden könnte könnten dürfte dürften soll sollen sollte vielleicht wahrscheinlich "
-    "voraussichtlich vermutlich angeblich erwartet erwarten hofft "
-    "si quizá quizás podría podrían debería probablemente posiblemente supuestamente espera esperan prevé prevén",
+    "hedge": HEDGING,
     "all": "all every each alle allen jeder jede jedes sämtliche todo toda todos todas cada",
     "some": "most many some few several half einige manche wenige mehrere viele meisten algunos algunas pocos pocas "
     "muchos muchas varios varias mayoría",

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from treadle._engine.receipts.admission import DENYING
 from treadle._plugins.evidence.canonical import canonical
 from treadle._types.dates import MONTH
 
@@ -34,12 +35,7 @@ which while who whom why will with would you your also about after before betwee
 therefore however thus answer total result found based together
 """
 _STOPWORDS = frozenset(_COMMON.split())
-_DENYING = """
-no not never none neither nor without cannot nobody nothing nowhere
-nicht kein keine keinen keinem keiner keines nie niemals niemand nichts weder ohne
-nunca jamás nadie ningún ninguno ninguna tampoco
-"""
-_NEGATIONS = frozenset(_DENYING.split())
+_NEGATIONS = frozenset(DENYING.split())
 _COUNTING = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: Decimal(value) for value, word in enumerate(_COUNTING.split())}
 
