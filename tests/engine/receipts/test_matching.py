@@ -8,8 +8,8 @@ import pytest
 
 from treadle._engine.receipts.matching import Deeds
 from treadle._types.acts import act_of
-from treadle._types.events import Record, RunStarted, ToolDone, ToolStarted
-from treadle._types.messages import ToolCall
+from treadle._types.events import MessageAdded, Record, RunStarted, ToolDone, ToolStarted
+from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.request import ToolSchema
 
 SCHEMA = ToolSchema("refund", "", {"properties": {"method": {"enum": ["gift_card", "credit_card"]}}})
@@ -68,12 +68,13 @@ def test_without_a_value_or_a_claim_nothing_is_said(sentence: str):
     assert deeds().receipt(sentence) is None
 
 
-def held(
-    sentence: str, *calls: tuple[str, dict[str, Any], str], asked: str = "Please.", **acting: tuple[str, ...]
-) -> str:
-    """What is said of a sentence after these calls, each with its result; a call of `look` only reads."""
-    events: list[Any] = [RunStarted(asked, acting={"open": (), **acting})]
+def held(sentence: str, *calls: tuple[str, dict[str, Any], str], **acting: tuple[str, ...]) -> str:
+    """What is said of a sentence after these calls, each with its result; a call of `look` only reads, `user` asks."""
+    events: list[Any] = [RunStarted("Please.", acting={"open": (), **acting})]
     for number, (name, args, text) in enumerate(calls):
+        if name == "user":
+            events.append(MessageAdded(UserMessage(text)))
+            continue
         act = None if name == "look" else act_of(args, declared=True)
         events += [
             ToolStarted(ToolCall(f"c{number}", name, args), 1),
@@ -168,7 +169,7 @@ def test_a_name_of_several_words_must_be_of_the_call():
 
 
 def test_what_the_user_named_was_not_made_up():
-    assert held("You named W7007.", *ORDERS, asked="What of W7007?") == "unclear"
+    assert held("You named W7007.", *ORDERS, ("user", {}, "What of W7007?")) == "unclear"
     assert held("You named W7007.", *ORDERS) == "contradicted"
 
 

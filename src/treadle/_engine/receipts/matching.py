@@ -20,7 +20,7 @@ from treadle._engine.receipts.work import TEST_PROGRAMS, Work, work_of
 from treadle._types.acts import LedgerEntry
 from treadle._types.events import MessageAdded, Record, RunStarted, ToolDone, ToolsChanged, ToolStarted
 from treadle._types.ledger import Ledger
-from treadle._types.messages import text_of
+from treadle._types.messages import Content, UserMessage, text_of
 
 _WORD = re.compile(r"[\w-]+")
 _MAX_TEXT = 2_000
@@ -74,8 +74,7 @@ class Deeds:
         self._works += [work] if work.opened else []
         for record in records:
             event = record.event
-            if isinstance(event, RunStarted | MessageAdded):
-                said = event.question if isinstance(event, RunStarted) else event.message.content
+            for said in _said(event):
                 self._heard |= values_of(text_of(said)).ids
             if isinstance(event, RunStarted | ToolsChanged):
                 schemas |= {tool.name: tool.parameters for tool in event.tools}
@@ -120,7 +119,7 @@ class Deeds:
         loose = [one for one, calls in files.items() if not calls]
         if loose and receipt.outcome == "receipted" and all(work.complete for work in self._works):
             return Receipt("unclear", receipt.calls, f"{min(loose)} was not changed")
-        if files and not loose and values.ids == set(files) and not values.dates and all(map(small, values.spoken)):
+        if files and not loose and values.ids <= files.keys() and not values.dates and all(map(small, values.spoken)):
             return Receipt("receipted", tuple(dict.fromkeys(calls[-1] for calls in files.values())))
         return receipt
 
@@ -281,6 +280,15 @@ def _list_the_same(ids: frozenset[str], touched: Sequence[_Deed]) -> bool:
         if len(listed) > 1 and all(deed.values.has_id(one) for deed in calls for one in ids - listed):
             return True
     return False
+
+
+def _said(event: object) -> list[Content]:
+    """What the user says in a record."""
+    if isinstance(event, RunStarted):
+        return [event.question, *(one.content for one in event.history if isinstance(one, UserMessage))]
+    if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage):
+        return [event.message.content]
+    return []
 
 
 _TESTS = re.compile(
