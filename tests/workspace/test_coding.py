@@ -9,7 +9,6 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, ScriptedModel
-from treadle._engine.receipts.matching import Deeds
 from treadle._engine.receipts.work import TEST_PROGRAMS
 from treadle._journal import open_journal
 from treadle._tools.builtin.workfolder import WorkFolder
@@ -21,7 +20,6 @@ from treadle._workspace.workspace import Workspace
 WRONG = "def area(w, h):\n    return w + h\n"
 TEST = "from area import area\nassert area(2, 3) == 6\n"
 EDIT = call("edit", path="area.py", old="w + h", new="w * h")
-WRITE = call("bash", command='python3 -c \'open(chr(110) + "1.txt", "w").write("ok")\'')
 RUN = call("bash", command="python3 tests/test_area.py && echo ok # pytest")
 
 
@@ -75,41 +73,6 @@ def test_who_has_not_tested_a_change_is_asked_to_once(folder: Path):
     again = call("edit", path="area.py", old="w * h", new="h * w")
     result, model = work(folder, EDIT, RUN, again, "Done.", "Done.")
     assert result.answer.endswith("passed, before the last change]")
-
-
-def outcomes(folder: Path, *replies: Any) -> dict[str, str]:
-    """What the log of a run says of some sentences."""
-    result, _ = work(folder, *replies, "Done.", "Done.")
-    records = go(open_journal(str(folder.parent / "journal.db")).load(result.run_id))
-    deeds = Deeds({result.run_id: records})
-    return {text: (found.outcome if (found := deeds.receipt(text)) else "none") for text in CLAIMS}
-
-
-CLAIMS = (
-    "All tests pass.",
-    "Die Tests laufen durch.",
-    "The 7 tests pass.",
-    "I fixed area.py.",
-    "I fixed tests/test_area.py.",
-    "The new file n1.txt says it.",
-    "I added a test.",
-    "All tests should pass.",
-    "The tests were not run.",
-)
-
-
-@pytest.mark.parametrize(
-    ("replies", "said"),
-    [
-        ([EDIT, RUN], "receipted receipted unclear receipted unclear unclear none receipted none"),
-        ([EDIT], "contradicted contradicted contradicted receipted unclear unclear unclear unclear none"),
-        ([RUN, EDIT], "contradicted contradicted contradicted receipted unclear unclear unclear unclear none"),
-        ([RUN], "contradicted contradicted contradicted unclear unclear unclear unclear unclear none"),
-        ([EDIT, WRITE, RUN], "receipted receipted unclear receipted unclear receipted none receipted none"),
-    ],
-)
-def test_what_is_said_of_files_and_tests_is_held_against_trees_and_runs(folder: Path, replies: list[Any], said: str):
-    assert outcomes(folder, *replies) == dict(zip(CLAIMS, said.split(), strict=True))
 
 
 def test_who_changes_nothing_is_not_asked(folder: Path):
