@@ -13,7 +13,10 @@ from treadle._engine.receipts.matching import Deeds
 from treadle._journal.memory import MemoryJournal
 from treadle._workspace.coding import Coding
 
-TEST = "import sys; sys.path.insert(0, '.'); sys.dont_write_bytecode = True\nfrom area import area\nassert area(2, 3) == 6\n"
+TEST = (
+    "import sys; sys.path.insert(0, '.'); sys.dont_write_bytecode = True\n"
+    "from area import area\nassert area(2, 3) == 6\n"
+)
 EDIT = call("edit", path="area.py", old="w + h", new="w * h")
 WRITE = call("bash", command='python3 -c \'open(chr(110) + "1.txt", "w").write("ok")\'')
 RUN = call("bash", command="python3 tests/test_area.py && echo ok # pytest")

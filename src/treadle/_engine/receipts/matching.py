@@ -38,7 +38,7 @@ class Receipt(Struct, frozen=True, omit_defaults=True):
 class _Deed(Struct, frozen=True):
     entry: LedgerEntry
     values: Values
-    given: Values
+    arguments: Values
     """The values of its arguments alone, and the files it changed."""
     fields: Mapping[str, frozenset[str]]
     """What each argument says, casefolded; of lists and of JSON inside a text under the name where it stands."""
@@ -74,8 +74,8 @@ class Deeds:
         self._works += [work] if work.opened else []
         for record in records:
             event = record.event
-            for said in _said(event):
-                self._heard |= values_of(text_of(said)).ids
+            for message in _said(event):
+                self._heard |= values_of(text_of(message)).ids
             if isinstance(event, RunStarted | ToolsChanged):
                 schemas |= {tool.name: tool.parameters for tool in event.tools}
             if isinstance(event, RunStarted):
@@ -92,9 +92,9 @@ class Deeds:
                     result = values_in(text)
                     result = msgspec.structs.replace(result, ids=result.ids - self._known)
                     paths = frozenset(path for path, call in work.paths.items() if call == event.call_id)
-                    given = _joined(values_in(made), Values(paths))
+                    arguments = _joined(values_in(made), Values(paths))
                     options = _options(schemas.get(event.name, {}))
-                    self.deeds.append(_Deed(entry, _joined(given, result), given, fields, options))
+                    self.deeds.append(_Deed(entry, _joined(arguments, result), arguments, fields, options))
                 elif not event.error and f"{record.run}.{event.call_id}" not in logs:
                     self._read.append(_joined(values_in(made), values_in(text)))
                     self._known |= self._read[-1].ids
@@ -124,7 +124,7 @@ class Deeds:
         return receipt
 
     def _of_values(self, sentence: str, values: Values) -> Receipt | None:
-        said = f" {_plain(sentence)} "
+        plain = f" {_plain(sentence)} "
         done = [deed for deed in self.deeds if deed.entry.state == "done"]
         undone = [deed for deed in self._undone(done) if self._touches(deed, values)]
         if undone and regrets(sentence):
@@ -133,8 +133,8 @@ class Deeds:
         if whole:
             receipts = [self._judged(deed, sentence, values) for deed in whole]
             receipt = next((one for one in receipts if one.outcome == "receipted"), receipts[0])
-            named = frozenset(_named(whole[0].texts, said))
-            rivals = [one for one in undone if self._holds(one, one.given, values) and named <= one.texts]
+            named = frozenset(_named(whole[0].texts, plain))
+            rivals = [one for one in undone if self._holds(one, one.arguments, values) and named <= one.texts]
             if rivals and receipt.outcome == "receipted":
                 return Receipt(
                     "unclear", receipt.calls, f"it may speak of what was not done: {rivals[-1].entry.line[1:-1]}"
@@ -157,12 +157,12 @@ class Deeds:
         own = deed.values
         count = sum(map(own.has_id, values.ids)) + sum(map(own.has_date, values.dates))
         count += sum(not small(one) and not {f"{n:f}" for n in one} & values.ids for one in values.spoken)
-        said = f" {_plain(sentence)} "
+        plain = f" {_plain(sentence)} "
         named = {
-            text for text in _named(deed.texts, said) if not any(map(own.has_id, values_of(text).ids & values.ids))
+            text for text in _named(deed.texts, plain) if not any(map(own.has_id, values_of(text).ids & values.ids))
         }
         verbs = self._verbs.get(deed.entry.tool, ())
-        return count > 1 or bool(named) or names_deed(sentence, deed.entry) or any(_says(said, verb) for verb in verbs)
+        return count > 1 or bool(named) or names_deed(sentence, deed.entry) or any(_says(plain, verb) for verb in verbs)
 
     def confirms(self, sentence: str, call_id: str) -> bool:
         """Return whether a call was done, and has every id, date and amount of a sentence; a small count may be of
@@ -207,17 +207,17 @@ class Deeds:
     def _judged(self, deed: _Deed, sentence: str, values: Values) -> Receipt:
         """The receipt from a call with all ids, amounts and dates of a sentence; not where the sentence names
         another choice of an argument, what only other calls were made for, or a declared word for another deed."""
-        said = f" {_plain(sentence)} "
+        plain = f" {_plain(sentence)} "
         calls = (deed.entry.call_id,)
         for name, options in deed.options.items():
-            own, named = deed.fields.get(name, frozenset[str]()), _named(options, said)
+            own, named = deed.fields.get(name, frozenset[str]()), _named(options, plain)
             if own and named and not own & named:
                 return Receipt("contradicted", calls, f"{name} was {min(own)}, not {min(named)}")
         holders: dict[str, list[_Deed]] = {}
         for one in self.deeds:
             for text in one.texts:
                 holders.setdefault(text, []).append(one)
-        for text in _named(holders, said):
+        for text in _named(holders, plain):
             about = [one for one in holders[text] if self._touches(one, values)]
             if any(one.entry.state == "done" for one in about):
                 continue
@@ -230,7 +230,7 @@ class Deeds:
         named = [
             tool
             for tool, verbs in self._verbs.items()
-            if any(_says(said, verb) and not _says(f" {_plain(deed.entry.tool)} ", verb) for verb in verbs)
+            if any(_says(plain, verb) and not _says(f" {_plain(deed.entry.tool)} ", verb) for verb in verbs)
         ]
         if named and self._verbs.get(deed.entry.tool) and deed.entry.tool not in named:
             outcome = "unclear" if self._says_more(deed, sentence, values) else "contradicted"
@@ -283,7 +283,7 @@ def _list_the_same(ids: frozenset[str], touched: Sequence[_Deed]) -> bool:
 
 
 def _said(event: object) -> list[Content]:
-    """What the user says in a record."""
+    """The words of the user in a record."""
     if isinstance(event, RunStarted):
         return [event.question, *(one.content for one in event.history if isinstance(one, UserMessage))]
     if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage):
@@ -332,9 +332,9 @@ def _unknown_name(sentence: str, deed: _Deed) -> str:
     return ""
 
 
-def _says(said: str, verb: str) -> bool:
+def _says(plain: str, verb: str) -> bool:
     """Return whether a text has a word that begins so."""
-    return f" {_plain(verb)}" in said
+    return f" {_plain(verb)}" in plain
 
 
 def _joined(one: Values, other: Values) -> Values:
@@ -351,9 +351,9 @@ def _options(schema: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     return options
 
 
-def _named(texts: Iterable[str], said: str) -> set[str]:
+def _named(texts: Iterable[str], plain: str) -> set[str]:
     """Which of these a sentence names, each as whole words; of one inside another, the longer."""
-    named = {one for one in texts if (len(one) > 3 or one.isupper()) and not one.isdigit() and f" {one} " in said}
+    named = {one for one in texts if (len(one) > 3 or one.isupper()) and not one.isdigit() and f" {one} " in plain}
     return {one for one in named if not any(one in longer and one != longer for longer in named)}
 
 

@@ -1,4 +1,4 @@
-"""What a run did in its folder, from its log: the files that its calls changed, and whether tests ran after that."""
+"""The work of a run in its folder, from its log: which files its calls changed, and whether tests ran after that."""
 
 from __future__ import annotations
 
