@@ -13,19 +13,8 @@ from msgspec.structs import replace
 from treadle._agent import checks, presets
 from treadle._agent.deps import Instructions, deps_for, require_deps, text_for
 from treadle._agent.surfaces import Surfaces, all_ended
-from treadle._engine.answering.output import instruction, shape_of
-from treadle._engine.context import DepsT, RunContext, execution_of
-from treadle._engine.core.blueprint import Blueprint, Origin
-from treadle._engine.core.decisions import Answer, decisions_about, results_for, waiting_calls
-from treadle._engine.core.execution import NO_DEPS
-from treadle._engine.core.experiment import refuse_experiment
-from treadle._engine.core.redaction import event_redactor
-from treadle._engine.core.tool_offer import refuse_names_given_twice
-from treadle._engine.loop.driver import Flow, Loop
-from treadle._engine.plugin import Plugin
+from treadle._engine.generics import NO_DEPS, DepsT, OutputT_co
 from treadle._engine.prompt_names import check_prompt_names
-from treadle._engine.result import OutputT_co, RunResult
-from treadle._engine.run import Run, new_run
 from treadle._engine.settings import (
     GROUPS,
     AnswerSettings,
@@ -36,28 +25,33 @@ from treadle._engine.settings import (
     ToolSettings,
     flat_settings,
 )
-from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
-from treadle._journal import open_journal
-from treadle._journal.base import Journal
 from treadle._models.base import Closing, Model
 from treadle._models.catalog.registry import resolve_model
-from treadle._plugins.telemetry import watch
 from treadle._safety.secrets import known_secrets
-from treadle._tools.base import Tool
-from treadle._tools.external import client_tool
 from treadle._tools.toolkit import Toolkit, ToolLike, toolkit_of
 from treadle._types.errors import ConfigError, RunNotFoundError
-from treadle._types.events import Record, ReplyConstrained, RunFinished, RunStarted
+from treadle._types.events import Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, Message, SystemMessage
+from treadle._types.messages import SystemMessage
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a run is made of is imported by the first one
     import logging
 
     from typing_extensions import TypeVar, Unpack
 
+    from treadle._engine.context import RunContext
+    from treadle._engine.core.blueprint import Blueprint
+    from treadle._engine.core.decisions import Answer
+    from treadle._engine.loop.driver import Flow
     from treadle._engine.options import AgentOptions, FlatAgentOptions, RunOptions, SettingOptions
+    from treadle._engine.plugin import Plugin
+    from treadle._engine.result import RunResult
+    from treadle._engine.run import Run
+    from treadle._journal.base import Journal
+    from treadle._tools.base import Tool
     from treadle._tools.skills.skill import Skill
+    from treadle._types.events import ReplyConstrained
+    from treadle._types.messages import Content, Message
 
     AnyDepsT = TypeVar("AnyDepsT", default=Any)
 
@@ -163,7 +157,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         self.models: tuple[Model, ...] = (resolve_model(model), *map(resolve_model, fallbacks))
         named = zip(self.models, (model, *fallbacks), strict=True)
         self._opened: list[Any] = [made for made, spec in named if isinstance(spec, str)]
-        refuse_names_given_twice(self.toolkit, plugins)
+        checks.refuse_names_given_twice(self.toolkit, plugins)
         self.preset = presets.get(preset)
         # What was chosen beside the preset stays when that is another one.
         self.chosen = (
@@ -174,6 +168,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         checks.warn_about_names(self.settings.ask, self.toolkit, bool(plugins))
         self.output_type = output_type
         if output_type is not None:
+            from treadle._engine.answering.output import shape_of
+
             shape_of(output_type)  # a type that cannot be described is refused here, not after the work
         self.deps_type = details.deps_type
         self.deps: Any = details.deps
@@ -183,8 +179,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         self.prompts = dict(details.prompts or {})
         check_prompt_names(self.prompts, plugins)
         self.name, self.description = details.name, details.description
-        self.journal = open_journal(journal) if isinstance(journal, (str, PathLike)) else journal
-        checks.check_journal(self.journal)
+        self.journal = checks.journal_of(journal)
         if self.journal is not journal:
             self._opened.append(self.journal)
         self.logger = details.logger
@@ -224,6 +219,10 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         have to be called; all are recorded with it."""
         if client_tools and not self.takes_client_tools:
             raise ConfigError(f"the agent {self.name!r} follows a plan of its own: it takes no tools from its callers")
+        from treadle._engine.core.blueprint import Origin
+        from treadle._engine.run import new_run
+        from treadle._engine.surfaces.inputs import as_history, to_content, to_messages
+
         settings = self.settings.with_changes(cast("dict[str, Any]", overrides))
         past = to_messages(history)
         origin = Origin(
@@ -266,6 +265,13 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         `unattended` is for programs that resume what they find when they start: a run that was resumed three times
         without any progress (one that kills its process) is then parked, until a person resumes it.
         """
+        from treadle._engine.core.blueprint import Origin
+        from treadle._engine.core.decisions import decisions_about, results_for, waiting_calls
+        from treadle._engine.core.experiment import refuse_experiment
+        from treadle._engine.result import RunResult
+        from treadle._engine.run import Run, new_run
+        from treadle._tools.external import client_tool
+
         run_id = run if isinstance(run, str) else run.run_id if isinstance(run, RunResult) else run.id
         journal = self._journal_under(parent)
         if journal is not None:
@@ -311,9 +317,13 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     def launch(self, run: Run[Any]) -> Run[OutputT_co]:
         """Drive a prepared or loaded run in the background."""
+        from treadle._engine.loop.driver import Loop
+
         return self.begin(run, Loop())
 
     def begin(self, run: Run[Any], flow: Flow) -> Run[OutputT_co]:
+        from treadle._plugins.telemetry import watch
+
         run.begin(flow)
         watch(run)
         self._active.add(run)
@@ -374,7 +384,11 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
 
     def _journal_under(self, parent: RunContext[Any] | None) -> Journal | None:
         """A run inside another is stored where that one is."""
-        return execution_of(parent).log.journal if parent is not None else self.journal
+        if parent is None:
+            return self.journal
+        from treadle._engine.context import execution_of
+
+        return execution_of(parent).log.journal
 
     def _blueprint(
         self,
@@ -383,6 +397,9 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         brought: Sequence[Tool] = (),
         output_schema: dict[str, Any] | None = None,
     ) -> Blueprint:
+        from treadle._engine.core.blueprint import Blueprint
+        from treadle._engine.core.redaction import event_redactor
+
         output_type = self.output_type if output_schema is None else output_schema
         plugins = presets.plugins_for(self.preset, settings, self.plugins)
         if settings.budget is not None and settings.max_tokens is None:
@@ -411,7 +428,11 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         own = [text if isinstance(text, str) else "" for text in own or (self.system, self.instructions)]
         system = [message.text for message in past if isinstance(message, SystemMessage) and not message.rendered]
         wanted = self.output_type if output_type is _NOT_GIVEN else output_type
-        shape = instruction(wanted) if wanted is not None else ""
+        shape = ""
+        if wanted is not None:
+            from treadle._engine.answering.output import instruction
+
+            shape = instruction(wanted)
         # Where each reply is a list of calls, how to choose them is how to plan.
         how = self.prompts.get("plan_generation", "") if self.settings.dialect == "array" else ""
         # The step of a plan has the system prompt of the whole, with what plug-ins say in it.
@@ -432,7 +453,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         return system
 
     def _rewriting(self, result: RunResult[Any], user: str) -> Run[Any]:
-        from treadle._agent.surfaces import Rewriting  # rarely needed
+        from treadle._agent.rewriting import Rewriting
+        from treadle._engine.run import new_run
 
         flow = Rewriting(result)
         blueprint = replace(

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from treadle._engine.context import RunContext, execution_of
-from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.generics import NO_DEPS
 from treadle._engine.run import Run
 from treadle._tools.base import Tool, ToolContext, ToolResponse
 from treadle._types.errors import RunNotFoundError, ToolError

@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.answering.output import shape_of
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.generics import OutputT_co
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal

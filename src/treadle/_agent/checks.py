@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterable
 from functools import cache
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from treadle._dialects.registry import get_dialect
 from treadle._engine.core.hooks import HOOKS
 from treadle._engine.plugin import Plugin
-from treadle._journal.base import Journal
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Tool
-from treadle._types.errors import ConfigError
+from treadle._tools.toolkit import Toolkit
+from treadle._types.errors import ConfigError, DuplicateToolError
 
 if TYPE_CHECKING:
+    from treadle._journal.base import Journal
     from treadle._tools.skills.skill import Skill
 
 logger = get_logger()
@@ -70,6 +70,8 @@ def workspace_of(given: str | PathLike[str] | Plugin) -> Plugin:
 @cache
 def _problem_of(kind: type[Any]) -> str:
     """Why objects of this class are no plug-ins; empty when they are."""
+    from difflib import get_close_matches
+
     marked = any("__treadle_default_hooks__" in vars(base) for base in kind.__mro__)
     for name in HOOKS:
         hook = inspect.getattr_static(kind, name, None)
@@ -77,7 +79,7 @@ def _problem_of(kind: type[Any]) -> str:
             return f"the plug-in {kind.__name__}: its hook {name} is not async: write async def {name}(...)"
     own = [name for base in kind.__mro__ if base.__module__ != "builtins" for name in vars(base)]
     for name in own:
-        near = difflib.get_close_matches(name, HOOKS, 1, 0.8)
+        near = get_close_matches(name, HOOKS, 1, 0.8)
         if (
             near
             and name not in HOOKS
@@ -97,6 +99,16 @@ def _gives_awaitable(hook: Any) -> bool:
     return returned is not None and any(word in str(returned) for word in ("Awaitable", "Coroutine", "Future"))
 
 
+def refuse_names_given_twice(toolkit: Toolkit, plugins: Iterable[Any]) -> None:
+    """A tool would stand in the way of one that a plug-in brings, and nobody would be told."""
+    for plugin in plugins:
+        for tool in plugin.tools if getattr(plugin, "brings_tools", False) else ():
+            if tool.name in toolkit:
+                raise DuplicateToolError(
+                    f"the plug-in {plugin.name} brings a tool {tool.name}, and so do you: give yours another name"
+                )
+
+
 def check_texts(**given: Any) -> None:
     for keyword, value in given.items():
         if type(value) is not str and not isinstance(value, str) and not callable(value):
@@ -108,12 +120,18 @@ def check_dialect(name: str) -> None:
         get_dialect(name)  # an unknown one is refused
 
 
-def check_journal(given: Journal | None) -> None:
+def journal_of(given: Journal | str | PathLike[str] | None) -> Journal | None:
+    """The journal that an agent is given, or that a path or an address names."""
+    if isinstance(given, (str, PathLike)):
+        from treadle._journal import open_journal
+
+        return open_journal(given)
     if given is not None and not all(hasattr(given, name) for name in ("append", "load", "claim")):
         raise ConfigError(
             f"journal is a path, an address or what open_journal gives, not {type(given).__name__}: "
             'write journal="runs.db"'
         )
+    return given
 
 
 def warn_about_names(asked: Iterable[str], toolkit: Iterable[Tool], more_to_come: bool) -> None:
@@ -121,6 +139,8 @@ def warn_about_names(asked: Iterable[str], toolkit: Iterable[Tool], more_to_come
     for name in asked:
         names = [one for tool in toolkit for one in tool.all_names]
         if name != "all" and name not in names and not more_to_come:
-            near = difflib.get_close_matches(name, names, 1)
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, names, 1)
             hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names) or 'none'}"
             logger.warning("ask names %r, and the agent has no tool of that name%s", name, hint)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from treadle._agent.agent import Agent
-from treadle._engine.context import DepsT
-from treadle._engine.result import OutputT_co, RunResult, raised
+from treadle._agent.surfaces import raised
+from treadle._engine.generics import DepsT, OutputT_co
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.bridge import bridge
 from treadle._engine.surfaces.inputs import as_history, to_messages

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treadle._engine.context import RunContext, execution_of
-from treadle._engine.core.execution import NO_DEPS
+from treadle._engine.generics import NO_DEPS
 from treadle._types.errors import ConfigError
 
-Instructions = str | Callable[[RunContext[Any]], str | Awaitable[str]]
+if TYPE_CHECKING:
+    from treadle._engine.context import RunContext
+
+Instructions = str | Callable[["RunContext[Any]"], str | Awaitable[str]]
 """Text for the system prompt, or a function of the run (its `deps`, its user) that gives it when the run starts."""
 
 
@@ -20,6 +22,8 @@ def deps_for(given: Any, default: Any, parent: RunContext[Any] | None, kind: typ
         _require(given, kind)
         return given
     if parent is not None:
+        from treadle._engine.context import execution_of
+
         inherited = execution_of(parent).deps
         if inherited is not NO_DEPS and (default is NO_DEPS or _fits(inherited, kind)):
             _require(inherited, kind)

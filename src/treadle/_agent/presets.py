@@ -9,12 +9,6 @@ from treadle._engine.settings import Preset as Preset
 from treadle._engine.settings import PresetName as PresetName
 from treadle._engine.settings import RepairPolicy, Settings
 from treadle._models.base import Model
-from treadle._plugins.guards.approval import PolicyGuard
-from treadle._plugins.guards.context_guard import ContextGuard
-from treadle._plugins.guards.history_trim import HistoryTrim
-from treadle._plugins.guards.loop_guard import LoopGuard
-from treadle._plugins.guards.paging import Paging
-from treadle._plugins.guards.tool_selection import ToolSelection
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,12 +18,18 @@ if TYPE_CHECKING:
 _POLICY_GUARDS = ("give_up_guard", "example_value_guard", "unsourced_value_guard")
 
 
+# Imported when used: the first run needs the guards, and most agents need no thinking aids.
+
+
 def _guards(settings: Settings) -> list[Any]:
+    from treadle._plugins.guards.approval import PolicyGuard
+    from treadle._plugins.guards.context_guard import ContextGuard
+    from treadle._plugins.guards.loop_guard import LoopGuard
+    from treadle._plugins.guards.paging import Paging
+    from treadle._plugins.guards.tool_selection import ToolSelection
+
     selection = [ToolSelection()] if settings.selection_threshold is not None else []
     return [ContextGuard(), *selection, LoopGuard(), Paging(), *map(PolicyGuard, _POLICY_GUARDS)]
-
-
-# Imported when used: most agents need no thinking aids.
 
 
 def _reflective(settings: Settings) -> list[Any]:
@@ -207,6 +207,8 @@ def plugins_for(preset: Preset, settings: Settings, given: Iterable[Any] = ()) -
     """The preset's plug-ins, those the settings need, and those given, which replace plug-ins of the same name."""
     plugins = preset.plugins(settings)
     if settings.max_history_messages is not None:
+        from treadle._plugins.guards.history_trim import HistoryTrim
+
         plugins.append(HistoryTrim())
     others = list(given)
     for index, plugin in enumerate(plugins):

@@ -6,35 +6,28 @@ import asyncio
 import queue
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
-from treadle._agent.agent_tool import Delegate, agent_tool
-from treadle._agent.guest import made_for
-from treadle._agent.handoff import handoff_tool
-from treadle._engine.answering.ends import finish
-from treadle._engine.answering.material import trace_chars
-from treadle._engine.answering.progress import trace
-from treadle._engine.context import DepsT
-from treadle._engine.core.blueprint import Origin
-from treadle._engine.core.decisions import Answer
-from treadle._engine.core.execution import NO_DEPS, Execution
-from treadle._engine.core.log import Sink
-from treadle._engine.result import OutputT_co, RunResult, raised
-from treadle._engine.run import Run
+from treadle._engine.generics import NO_DEPS, DepsT, OutputT, OutputT_co
 from treadle._engine.settings import GROUPS, Settings
 from treadle._engine.surfaces.bridge import bridge, drain_queue
-from treadle._models.base import Model
-from treadle._tools.base import Tool
-from treadle._types.events import AnswerDone, Event, MessageAdded, Record, ThinkDone
-from treadle._types.ids import fresh_id
-from treadle._types.messages import UserMessage
+from treadle._types.errors import RunError
+from treadle._types.events import AnswerDone, Event, Record, ThinkDone
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a run is made of is imported by the first one
+    from pathlib import Path
+
     from typing_extensions import Unpack
 
+    from treadle._agent.agent_tool import Delegate
     from treadle._agent.batch import BatchAnswer, BatchState
+    from treadle._engine.core.decisions import Answer
+    from treadle._engine.core.log import Sink
     from treadle._engine.options import RunOptions, SettingOptions
+    from treadle._engine.result import RunResult
+    from treadle._engine.run import Run
+    from treadle._models.base import Model
+    from treadle._tools.base import Tool
 
 
 async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -48,6 +41,14 @@ async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
             # That loop may end at any instant, and with it whatever waits inside it: so it is looked at from here.
             while loop.is_running() and not task.done():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
+
+
+def raised(result: RunResult[OutputT], on_error: str) -> RunResult[OutputT]:
+    """The result of a run for whoever only awaits it: one that ended in an error with nothing to answer is raised."""
+    if on_error == "raise" and result.stop_reason == "error" and (not result.answer or result.output is None):
+        error = result.error
+        raise RunError(f"the run failed: {type(error).__name__}: {error}", result) from error
+    return result
 
 
 class Surfaces(Generic[OutputT_co, DepsT]):
@@ -80,29 +81,38 @@ class Surfaces(Generic[OutputT_co, DepsT]):
 
     def as_tool(self, name: str = "", description: str = "", **options: Any) -> Tool:
         """This agent as a tool for another one."""
+        from treadle._agent.agent_tool import agent_tool
+
         return agent_tool(cast("Delegate", self), name=name, description=description, **options)
 
     def as_handoff(self, name: str = "", description: str = "") -> Tool:
         """A tool with which another agent passes the whole conversation to this one, whose answer ends the run."""
+        from treadle._agent.handoff import handoff_tool
+
         return handoff_tool(cast("Delegate", self), name=name, description=description)
 
     def as_langchain(
         self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
     ) -> Any:
         """This agent as a tool of LangChain and LangGraph. `watch` is shown each record of its runs."""
-        return made_for("langchain", self, name, description, watch, cast("dict[str, Any]", options))
+        return self._as_guest("langchain", name, description, watch, options)
 
     def as_pydantic_ai(
         self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
     ) -> Any:
         """This agent as a tool of pydantic-ai."""
-        return made_for("pydantic_ai", self, name, description, watch, cast("dict[str, Any]", options))
+        return self._as_guest("pydantic_ai", name, description, watch, options)
 
     def as_openai_agents(
         self, name: str = "", description: str = "", *, watch: Sink | None = None, **options: Unpack[RunOptions[DepsT]]
     ) -> Any:
         """This agent as a tool of openai-agents."""
-        return made_for("openai_agents", self, name, description, watch, cast("dict[str, Any]", options))
+        return self._as_guest("openai_agents", name, description, watch, options)
+
+    def _as_guest(self, engine: str, name: str, description: str, watch: Sink | None, options: Any) -> Any:
+        from treadle._agent.guest import made_for
+
+        return made_for(engine, self, name, description, watch, options)
 
     async def run(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
         """Answer a question. `history=` gives the conversation so far; any setting can be overridden for this run.
@@ -297,32 +307,3 @@ class Surfaces(Generic[OutputT_co, DepsT]):
             async for record in records:
                 for text in pieces.feed(record):
                     yield text
-
-
-class Rewriting:
-    """The flow of such a run: it begins where the other one had done its work."""
-
-    def __init__(self, result: RunResult[Any]) -> None:
-        self._result = result
-        messages = result.messages
-        asked = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.pinned and m.kind == "question"]
-        at = asked[0] if asked else len(messages)
-        self._before, self._since = messages[:at], messages[at + 1 :]
-        self._question = getattr(messages[at], "content", "") if asked else ""
-
-    def origin(self, user: str) -> Origin:
-        return Origin(run_id=fresh_id(), question=self._question, history=tuple(self._before), user=user)
-
-    async def work(self, run: Execution) -> None:
-        added = [one for one in self._since if isinstance(one, UserMessage)]
-        await run.emit(*(MessageAdded(message) for message in added))
-        await finish(run, self._result.brief, "answer")
-
-    def partial_answer(self, run: Execution) -> str:
-        return self._result.brief
-
-    def findings(self, run: Execution) -> str:
-        return trace(self._result.steps, run.settings.synthesis_chars, trace_chars(run))
-
-    def metadata(self, run: Execution) -> dict[str, Any]:
-        return {}

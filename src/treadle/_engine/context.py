@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
 
 from treadle._dialects.base import Dialect, Prompts
 from treadle._engine.acting.execute import allowed_for_run, for_call
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.core.execution import Execution, deps_of
+from treadle._engine.generics import DepsT_co
 from treadle._engine.reply_policy import ReplyPolicy
 from treadle._engine.requests.estimate import Estimator
 from treadle._engine.requests.model_calls import ask
@@ -20,14 +21,6 @@ from treadle._types.events import Event, Record
 from treadle._types.messages import Message, ToolCall, UserMessage
 from treadle._types.request import Reply, Request
 from treadle._types.state import RunState
-
-if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
-    from typing_extensions import TypeVar
-
-    DepsT = TypeVar("DepsT", default=Any)
-    DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
-else:
-    DepsT, DepsT_co = TypeVar("DepsT"), TypeVar("DepsT_co", covariant=True)
 
 
 class RunContext(Generic[DepsT_co]):

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any, Generic, Literal, TypedDict
 
-from treadle._engine.context import DepsT, RunContext
+from treadle._engine.context import RunContext
+from treadle._engine.generics import DepsT
 from treadle._engine.plugin import Plugin
 from treadle._engine.settings import (
     AnswerSettings,

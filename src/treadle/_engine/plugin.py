@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle._dialects.base import Decision
-from treadle._engine.context import RunContext
-from treadle._engine.core.decisions import Answer
 from treadle._engine.core.hooks import Pause as Pause
-from treadle._engine.result import RunResult
-from treadle._tools.base import Tool, ToolOutcome
-from treadle._types.errors import ContextOverflowError
-from treadle._types.messages import ToolCall, UserMessage
 
 if TYPE_CHECKING:
+    from treadle._dialects.base import Decision
+    from treadle._engine.context import RunContext
+    from treadle._engine.core.decisions import Answer
     from treadle._engine.core.masks import Mask
+    from treadle._engine.result import RunResult
+    from treadle._tools.base import Tool, ToolOutcome
+    from treadle._types.errors import ContextOverflowError
+    from treadle._types.messages import ToolCall, UserMessage
 
 
 class Plugin:

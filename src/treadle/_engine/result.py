@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, cast
 
 import msgspec
 
 from treadle._engine.core.decisions import waiting_calls
+from treadle._engine.generics import OutputT_co
 from treadle._engine.surfaces.story import html_story, text_story
 from treadle._types import errors
-from treadle._types.errors import GuardrailError, MissingExtraError, RunError, TreadleError
+from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
 from treadle._types.events import Artifact, LedgerEntry, PlanStep, RunFinished, StopReason
 from treadle._types.messages import Message, SystemMessage
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
 from treadle._types.usage import Usage
 from treadle._types.value import Value, as_data
-
-if TYPE_CHECKING:  # only type checkers know defaults of type variables in Python 3.11
-    from typing_extensions import TypeVar
-
-    OutputT = TypeVar("OutputT", default=str)
-    OutputT_co = TypeVar("OutputT_co", covariant=True, default=str)
-else:
-    OutputT, OutputT_co = TypeVar("OutputT"), TypeVar("OutputT_co", covariant=True)
-
 
 _OF_SEVERAL = (GuardrailError, MissingExtraError)
 """Errors that are made of more than their message."""
@@ -160,14 +152,6 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
             "_created_time": self.created,
             "_elapsed_time": self.elapsed,
         }
-
-
-def raised(result: RunResult[OutputT], on_error: str) -> RunResult[OutputT]:
-    """The result of a run for whoever only awaits it: one that ended in an error with nothing to answer is raised."""
-    if on_error == "raise" and result.stop_reason == "error" and (not result.answer or result.output is None):
-        error = result.error
-        raise RunError(f"the run failed: {type(error).__name__}: {error}", result) from error
-    return result
 
 
 class FailedStep(Step, frozen=True):

@@ -13,10 +13,11 @@ from treadle._engine.answering.partial import PartialReader
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.decisions import decision_of
-from treadle._engine.core.execution import NO_DEPS, Execution
+from treadle._engine.core.execution import Execution
 from treadle._engine.core.log import Sink
+from treadle._engine.generics import NO_DEPS, OutputT_co
 from treadle._engine.loop.driver import Flow, drive, result_now
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.result import RunResult
 from treadle._engine.settings import Settings
 from treadle._engine.surfaces.inputs import to_content
 from treadle._journal.base import Journal

@@ -10,7 +10,8 @@ import msgspec
 from treadle._agent.presets import Preset
 from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
-from treadle._engine.core.execution import NO_DEPS, Execution
+from treadle._engine.core.execution import Execution
+from treadle._engine.generics import NO_DEPS
 from treadle._engine.settings import Settings
 from treadle._flows.flow import FlowAgent
 from treadle._journal.base import Journal

@@ -15,7 +15,8 @@ from treadle._agent.agent_tool import child_of, waiting_calls, why_waiting
 from treadle._engine.context import execution_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
-from treadle._engine.result import OutputT_co, RunResult
+from treadle._engine.generics import OutputT_co
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._types.errors import JournalError, TreadleError

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from treadle._models.base import Closing
-from treadle._models.catalog.probed_profiles import ProbedProfile, remember, with_probed_facts
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import Connection, Provider, connect, provider_named
 from treadle._models.contact.address import is_vendors
@@ -29,6 +28,7 @@ from treadle._types.profile import Profile
 from treadle._types.request import Request, StreamPart
 
 if TYPE_CHECKING:
+    from treadle._models.catalog.probed_profiles import ProbedProfile
     from treadle._models.contact.servers import Contact
 
 
@@ -98,7 +98,7 @@ class HttpModel(Closing):
                 facts = msgspec.structs.replace(facts, calls_known=False)  # whoever serves it there
             # A vendor's model of which the table has even the price is the same whoever passes it on.
             self._met = self._met or (self._provider.serves is None and facts.prices is not None)
-            profile = with_probed_facts(facts, self._provider.name, name, self.address)
+            profile = self._with_probed_facts(facts, name)
         self._profile = self.media.of(profile).with_abilities(self._abilities)
         self._timeouts = _timeouts(timeout, thinks=self._profile.reasoning, local=self._connection.local)
         self._extra = dict(extra_body or {})
@@ -165,7 +165,7 @@ class HttpModel(Closing):
 
         self._met, self._stranger, self._name = True, True, contact.name
         self._server = served_by(contact, self._provider)
-        probed = with_probed_facts(profile_of(contact, self._provider), self._provider.name, self._name, self.address)
+        probed = self._with_probed_facts(profile_of(contact, self._provider), self._name)
         self._take_profile(self.media.of(probed))
 
     async def contact(self) -> Contact | None:
@@ -184,6 +184,8 @@ class HttpModel(Closing):
     def refused_tools(self, *, store: bool) -> None:
         """The server has refused tools: it is not offered them again, here and by later models of this process, or with
         `store` of later ones, too."""
+        from treadle._models.catalog.probed_profiles import ProbedProfile, remember
+
         abilities = {"tool_call": False}
         remember(
             ProbedProfile(self.provider, self._name, self.address, None, abilities, probed=time.time(), refused=True),
@@ -193,8 +195,15 @@ class HttpModel(Closing):
 
     def tried(self, probed: ProbedProfile, *, store: bool) -> None:
         """Use and remember what a probe has measured."""
+        from treadle._models.catalog.probed_profiles import remember
+
         remember(probed, store=store)
-        self._take_profile(with_probed_facts(self._profile, self.provider, self._name, self.address))
+        self._take_profile(self._with_probed_facts(self._profile, self._name))
+
+    def _with_probed_facts(self, profile: Profile, name: str) -> Profile:
+        from treadle._models.catalog.probed_profiles import with_probed_facts
+
+        return with_probed_facts(profile, self.provider, name, self.address)
 
     def with_every_ability(self) -> Self:
         """A copy for a probe: what a profile lacks is left out of requests, and a probe has to send it."""

@@ -10,7 +10,6 @@ import re
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from urllib.parse import unquote, urlsplit
 
 SHORTEST = 8
 """Shorter values would be found inside ordinary words."""
@@ -53,6 +52,8 @@ def address_secrets(address: str) -> list[str]:
     """Return the password of an address, encoded and decoded; a short one includes the `:` and `@` around it."""
     if "@" not in address:
         return []
+    from urllib.parse import unquote, urlsplit
+
     try:
         password = urlsplit(address).password
     except ValueError:

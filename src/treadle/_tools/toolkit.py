@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, cast, get_args, get_origin, get_type_hints
@@ -87,7 +86,9 @@ class Toolkit:
         """The names most similar to `name`, best first."""
         folded = {tool_name.casefold(): tool_name for tool_name in self._tools}
         # Comparing is quadratic in the length, and a model may write any name.
-        return [folded[match] for match in difflib.get_close_matches(name[:64].casefold(), folded, count, 0.5)]
+        from difflib import get_close_matches
+
+        return [folded[match] for match in get_close_matches(name[:64].casefold(), folded, count, 0.5)]
 
     def filtered(self, keep: Iterable[str] | Callable[[Tool], bool]) -> Toolkit:
         """Only the tools with these names, or those a predicate keeps."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -70,6 +69,8 @@ class LedgerEntry(Value, frozen=True, omit_defaults=True):
 
 def act_of(args: Mapping[str, Any], identifies: Iterable[str] = (), *, declared: bool = False) -> Act:
     """Return what is recorded of a call with these arguments."""
+    import hashlib  # loads OpenSSL, which a program without calls does not need
+
     names = tuple(identifies)
     plain = {name: short(args[name]) for name in names or args if _is_plain(args.get(name))}
     try:

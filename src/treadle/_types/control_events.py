@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from treadle._types.event_base import EventBase
 from treadle._types.messages import Content, ToolCall
@@ -158,6 +157,8 @@ def _place(cited: Citation) -> str:
     # Google cites the web through addresses of its own; the title is the site then.
     if "grounding-api-redirect" in cited.url and cited.title:
         return cited.title
+    from urllib.parse import urlsplit
+
     try:
         host = urlsplit(cited.url).hostname or ""
     except ValueError:

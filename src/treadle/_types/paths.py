@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from pathlib import Path
 
@@ -23,6 +22,8 @@ def state_folder() -> Path:
 
 def write_private(path: Path, data: bytes) -> None:
     """Replace a file that only its owner may read, as a whole: who reads sees the old one or the new one."""
+    import secrets
+
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

@@ -11,6 +11,11 @@ from msgspec import Struct
 from treadle._types.messages import Message
 from treadle._types.usage import NO_USAGE, Usage
 
+CONVERSATION = ("loop", "repair")
+"""Components whose replies are part of the conversation; all others only advise."""
+ANSWERING = ("synthesis", "complete", "own_words", "final", "salvage")
+"""Components whose streamed text is the answer."""
+
 
 class ToolSchema(Struct, frozen=True, omit_defaults=True, gc=False):
     """What a model is told of a tool."""

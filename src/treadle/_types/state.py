@@ -12,14 +12,13 @@ from treadle._types.ledger import Ledger
 from treadle._types.messages import Message, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
+from treadle._types.request import ANSWERING as ANSWERING
+from treadle._types.request import CONVERSATION as CONVERSATION
 from treadle._types.request import ToolSchema
-from treadle._types.state_parts import CONVERSATION as CONVERSATION
 from treadle._types.state_parts import AnswerState, Calls, Constraints, ConversationState, Spending, Turn
 from treadle._types.state_values import DagState
 from treadle._types.usage import Step, Usage
 
-ANSWERING = ("synthesis", "complete", "own_words", "final", "salvage")
-"""Components whose streamed text is the answer."""
 Handlers = tuple[Callable[["RunState", Any, ev.Record], None] | None, list[Callable[[Any, ev.Record], None]]]
 """For one type of event: the state's own handler, and those of its parts."""
 _CONCERNED: dict[type[ev.Event], tuple[str, tuple[str, ...]]] = {}

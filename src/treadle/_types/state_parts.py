@@ -11,11 +11,9 @@ from treadle._types import events as ev
 from treadle._types.acts import NOT_ADMITTED
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, join_content
 from treadle._types.provenance import Provenance
+from treadle._types.request import CONVERSATION
 from treadle._types.state_values import UNCONSTRAINED, DagState, Entry, OpenCall, ReplyConstraint, compacted, flat
 from treadle._types.usage import NO_USAGE, Counters, Spent, Step, Usage
-
-CONVERSATION = ("loop", "repair")
-"""Components whose replies are part of the conversation; all others only advise."""
 
 
 class Spending:

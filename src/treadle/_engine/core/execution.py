@@ -25,6 +25,7 @@ from treadle._engine.core.lifecycle import Lifecycle
 from treadle._engine.core.log import Log
 from treadle._engine.core.model_in_use import ModelInUse
 from treadle._engine.core.tool_offer import ToolOffer
+from treadle._engine.generics import NO_DEPS
 from treadle._engine.requests.media import prepared_message
 from treadle._engine.settings import PROVENANCE, Settings
 from treadle._journal.base import Journal
@@ -38,8 +39,6 @@ from treadle._types.state import RunState
 if TYPE_CHECKING:
     from treadle._engine.core.masks import Masks
 
-NO_DEPS: Any = msgspec.UNSET
-"""A run that was given no `deps` (None is a value like any other)."""
 MAX_EXTRA_ITERATIONS = 10
 """How many iterations interrupts may add to a run that was about to answer or at its limit."""
 

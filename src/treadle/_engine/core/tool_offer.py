@@ -108,13 +108,3 @@ class ToolOffer:
 def _plain(name: str) -> str:
     """Names that become one where code calls them ("throw-away", "throw_away"), or that a reader takes for one."""
     return re.sub(r"\W", "_", name).strip("_").casefold()
-
-
-def refuse_names_given_twice(toolkit: Toolkit, plugins: Iterable[Any]) -> None:
-    """A tool would stand in the way of one that a plug-in brings, and nobody would be told."""
-    for plugin in plugins:
-        for tool in plugin.tools if getattr(plugin, "brings_tools", False) else ():
-            if tool.name in toolkit:
-                raise DuplicateToolError(
-                    f"the plug-in {plugin.name} brings a tool {tool.name}, and so do you: give yours another name"
-                )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import msgspec
 
 from treadle._agent.agent import Agent
+from treadle._agent.surfaces import raised
 from treadle._engine.answering.ends import end, finish
 from treadle._engine.core.execution import Execution
-from treadle._engine.result import OutputT_co, RunResult, raised
+from treadle._engine.generics import OutputT_co
+from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._flows.dag.advice import (
     DONE,

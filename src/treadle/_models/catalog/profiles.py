@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from treadle._lazy import load
-from treadle._models.catalog.prices import built_in_prices, updated_entry
 from treadle._models.catalog.providers import Provider
 from treadle._types.profile import Profile
 
@@ -231,6 +230,8 @@ _SERVED = ("json_mode", "json_schema", "strict_schema", "grammar", "forced_tool"
 def profile_for(provider: Provider, name: str) -> Profile:
     """The facts about a model at a provider. An unlisted model has what its server offers for all models, and native
     calls are tried first: the run takes another dialect where they do not work."""
+    from treadle._models.catalog.prices import updated_entry  # imported with the first model
+
     profile = _served_profile(provider, name)
     if entry := updated_entry(provider.name, name, own=provider.serves is None):
         profile = entry.applied(profile)
@@ -278,6 +279,8 @@ def _served_profile(provider: Provider, name: str) -> Profile:
 
 
 def _fact(name: str) -> Profile | None:
+    from treadle._models.catalog.prices import built_in_prices
+
     # Routers write claude-sonnet-4.5 for claude-sonnet-4-5, and put an owner in front.
     plain = re.sub(r"(claude\S*-\d)\.(\d)", r"\1-\2", name.lower()).replace("@", "-")
     for pattern, profile in FACTS:

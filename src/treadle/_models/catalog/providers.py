@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from treadle._models.transport.http import is_local, ollama_address
 from treadle._safety.secrets import address_secrets, header_secrets, known_secrets
 from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
 from treadle._types.profile import Prices, Profile
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 FREE = Prices(0.0, 0.0, 0.0, 0.0)
 _SERVER = Profile(json_mode=True, json_schema=True)
@@ -249,7 +252,7 @@ def connect(
     address = (base_url or stated or provider.base_url).rstrip("/")
     if not address:
         raise ConfigError(f"{provider.name} has no default address: pass base_url=... or set {provider.base_env}")
-    parts = urlsplit(address)
+    parts = parts_of(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"{address!r} is not a valid base_url: it needs http:// or https:// and a host, like http://localhost:8000/v1"
@@ -302,6 +305,12 @@ def _where_keys_go(provider: Provider, address: str, for_it: bool) -> str:
     )
 
 
+def parts_of(address: str) -> SplitResult:
+    from urllib.parse import urlsplit  # which imports much: only a program that has a model needs it
+
+    return urlsplit(address)
+
+
 def _address_from_environment(provider: Provider) -> str:
     value = os.environ.get(provider.base_env, "").strip() if provider.base_env else ""
     if not value:
@@ -310,5 +319,5 @@ def _address_from_environment(provider: Provider) -> str:
         value = value.rstrip("/") + "/openai/v1"
     if provider.name == "ollama":
         value = ollama_address(value)
-        value = value if urlsplit(value).path.strip("/") else f"{value.rstrip('/')}/v1"
+        value = value if parts_of(value).path.strip("/") else f"{value.rstrip('/')}/v1"
     return value

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
-from treadle._models.catalog.providers import PROVIDERS, Provider
+from treadle._models.catalog.providers import PROVIDERS, Provider, parts_of
 from treadle._types.errors import UnknownModelError
 
 _ENDS = ("/chat/completions", "/completions", "/models", "/embeddings")
@@ -25,7 +24,7 @@ def is_address(spec: str) -> bool:
 def address_of(spec: str) -> Address:
     """The two parts of such a name. What is behind the base address of an API is cut off, a missing `/v1` added."""
     try:
-        parts = urlsplit(spec.strip())
+        parts = parts_of(spec.strip())
         _ = parts.port
     except ValueError as error:
         raise UnknownModelError(f"{spec!r} is not an address: {error}") from None
@@ -38,21 +37,23 @@ def address_of(spec: str) -> Address:
     provider = provider_at(base)
     if provider is not None and not path:
         base = provider.base_url
+    from urllib.parse import unquote
+
     return Address(base, unquote(parts.fragment).strip())
 
 
 def provider_at(url: str) -> Provider | None:
     """The provider that has this address, if one of the table has it."""
-    host = urlsplit(url).netloc.lower().replace("127.0.0.1", "localhost")
+    host = parts_of(url).netloc.lower().replace("127.0.0.1", "localhost")
     matches = (
-        p for p in PROVIDERS.values() if p.protocol == "openai" and p.base_url and urlsplit(p.base_url).netloc == host
+        p for p in PROVIDERS.values() if p.protocol == "openai" and p.base_url and parts_of(p.base_url).netloc == host
     )
     return next(matches, None)
 
 
 def is_vendors(url: str) -> bool:
     """Return whether a server belongs to a provider of the table: what it is does not need to be found out."""
-    host = (urlsplit(url).hostname or "").lower()
+    host = (parts_of(url).hostname or "").lower()
     if host.endswith(_VENDOR_DOMAINS):
         return True
-    return any(p.needs_key and p.base_url and urlsplit(p.base_url).hostname == host for p in PROVIDERS.values())
+    return any(p.needs_key and p.base_url and parts_of(p.base_url).hostname == host for p in PROVIDERS.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -168,6 +167,8 @@ class ChatWriter(Writer):
 
 
 def _digest(text: str) -> str:
+    import hashlib  # loads OpenSSL, for few providers
+
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

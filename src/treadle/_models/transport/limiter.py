@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections import deque
-from random import uniform
 from types import TracebackType
 
 MAX_BACK_OFF = 60.0
@@ -33,7 +32,9 @@ class Limiter:
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> None:
-        while self._closed_until and (wait := self._closed_until - time.monotonic()) > 0:  # noqa: ASYNC110 - no event to wait for
+        while self._closed_until and (wait := self._closed_until - time.monotonic()) > 0:
+            from random import uniform
+
             await asyncio.sleep(wait * uniform(1.0, 1.0 + SPREAD))
         with self._lock:
             if self.cap is None or self._active < self.cap:

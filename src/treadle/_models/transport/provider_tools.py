@@ -7,8 +7,7 @@ from typing import Any
 
 from treadle._models.transport.wire import as_dict, as_list, as_text, encode
 from treadle._types.errors import ConfigError
-from treadle._types.request import Citation, ProviderCall, Request
-from treadle._types.state import ANSWERING, CONVERSATION
+from treadle._types.request import ANSWERING, CONVERSATION, Citation, ProviderCall, Request
 
 ProviderTool = str | Mapping[str, Any]
 """The name of a tool (`web_search`), or the provider's own declaration of one."""

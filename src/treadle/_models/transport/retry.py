@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from random import Random
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from treadle._safety.bounds import Count, Pause, check_fields
 from treadle._types.errors import TransientModelError
 
-_random = Random()
+if TYPE_CHECKING:
+    from random import Random
 
 
 class RetryPolicy(Struct, frozen=True):
@@ -31,12 +32,14 @@ class RetryPolicy(Struct, frozen=True):
     def retryable(self, error: BaseException) -> bool:
         return isinstance(error, TransientModelError) and (error.retry_after or 0.0) <= self.patience
 
-    def delay(self, attempt: int, error: BaseException | None = None, random: Random = _random) -> float:
+    def delay(self, attempt: int, error: BaseException | None = None, chance: Random | None = None) -> float:
         """Seconds to wait after attempt number `attempt` (from 1) failed.
 
         Full jitter: many runs that failed at the same moment must not try again at the same moment.
         """
+        from random import Random
+
         # 2 ** 40 seconds are far beyond any cap; a larger power would overflow a float.
-        pause = random.uniform(0.0, min(self.cap, self.base * 2.0 ** min(attempt - 1, 40)))
+        pause = (chance or Random()).uniform(0.0, min(self.cap, self.base * 2.0 ** min(attempt - 1, 40)))
         requested = error.retry_after if isinstance(error, TransientModelError) else None
         return max(pause, min(requested or 0.0, self.patience))
