@@ -41,6 +41,7 @@ def figures(names: list[str]) -> dict[str, float]:
 @pytest.mark.timeout(1800)  # takes a minute; on a busy machine, and three times, much longer
 def test_overhead_stays_within_its_limits():
     left = [name for name in LIMITS if name != "memory" or sys.platform != "win32"]
+    over: dict[str, dict[str, float]] = {}
     for _ in range(ATTEMPTS):
         ratios = figures(left)
         over = {name: {row: ratios[row] for row, limit in LIMITS[name].items() if ratios[row] > limit} for name in left}
