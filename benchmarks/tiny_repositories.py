@@ -11,22 +11,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-from treadle import Agent, Model, Workspace, open_journal
+from treadle import Model
 from treadle._models.catalog.registry import resolve_model
-from treadle._workspace.backends import can_isolate
-from treadle._workspace.coding import Coding
-from treadle._workspace.history import span_of
-from treadle._workspace.places import stored
-from treadle._workspace.restore import restore
-from treadle._workspace.snapshot import Tracked
-from treadle.plugins import Approval
+from treadle.interop import run_repository
 
 _TEST = f"{sys.executable} -m unittest -q"
 QUESTION = "A test of this project fails. Find out why, mend the code (not the test), and run the tests again."
@@ -55,57 +47,31 @@ REPOSITORIES = {
 }
 
 
-def write(files: dict[str, str], folder: Path, *, only_tests: bool = False) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def write(files: dict[str, str], task: Path) -> None:
     for name, text in files.items():
+        folders = ("repository", "tests") if name.startswith("test_") else ("repository",)
         if name.startswith("test_"):
             module = name.removeprefix("test_").removesuffix(".py")
             body = f"class Test(unittest.TestCase):\n    def test_{module}(self):\n        {text}\n"
-            (folder / name).write_text(f"import unittest\n\nimport {module}\n\n\n{body}")
-        elif not only_tests:
-            (folder / name).write_text(text)
+            text = f"import unittest\n\nimport {module}\n\n\n{body}"
+        for folder in folders:
+            (task / folder).mkdir(parents=True, exist_ok=True)
+            (task / folder / name).write_text(text)
+    (task / "issue.md").write_text(QUESTION)
+    (task / "test.sh").write_text(_TEST)
 
 
-def passes(folder: Path) -> bool:
-    """Run what somebody else has written, where it can reach nothing: `unittest` in a sandbox where there is one."""
-    machine: Any = None
-    if can_isolate():
-        from treadle._workspace.backends import Place, Sandbox
-
-        machine = Sandbox().open(Place(folder, folder.parent / f"{folder.name}.own", "tiny"))
-    line = machine.command(["sh", "-c", _TEST]) if machine else ["sh", "-c", _TEST]
-    try:
-        return subprocess.run(line, cwd=folder, capture_output=True, check=False, timeout=60).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        if machine:
-            machine.close()
-
-
-async def yes(*_: Any, **__: Any) -> bool:
-    return True
-
-
-async def mended(model: Model, files: dict[str, str], place: Path, iterations: int) -> tuple[bool, str]:
+async def mended(model: Model, files: dict[str, str], task: Path, iterations: int) -> tuple[bool, str]:
     """Whether the model has mended a repository, and what it took."""
-    folder, journal, began = place / "project", open_journal(place / "runs.db"), time.monotonic()
-    write(files, folder)
-    assert not passes(folder)
-    agent = Agent(
-        model, plugins=[Coding(), Approval(yes)], preset="coding", journal=journal, on_error="result",
-        workspace=Workspace(folder, backend="sandbox" if can_isolate() else "copy"), max_iterations=iterations,
-    )  # fmt: skip
-    result = await agent.run(QUESTION)
-    tree, objects, left = span_of(await journal.load(result.run_id)).new, stored(journal), place / "left"
-    assert objects is not None
-    restore(Tracked(left, objects), tree)
-    write(files, left, only_tests=True)
-    used, right = result.usage, passes(left)
+    began = time.monotonic()
+    write(files, task)
+    done = await run_repository(model, task, seconds=60, max_iterations=iterations)
+    assert not done.solved_before
+    result, used = done.result, done.result.usage
     said = "answer: " + " ".join(result.answer.split())[:100]
     line = f"{len(result.steps)} calls, {used.input_tokens} tokens in, {used.cached_tokens} of them cached, "
     line += f"{used.output_tokens} out, ended with {result.stop_reason}, {time.monotonic() - began:.0f} s; {said}"
-    return right, line
+    return done.solved, line
 
 
 async def main(name: str, iterations: int) -> int:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
-MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
+MODULES = ("treadle", "treadle.events", "treadle.interop", "treadle.messages", "treadle.plugins", "treadle.testing")
 EVENTS = "events.md"
 OTHER_PAGES = {
     "_types.events": EVENTS,

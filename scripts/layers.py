@@ -18,6 +18,7 @@ LAYERS: list[list[tuple[str, str]]] = [
     [("_inspect", "replay, compare, why, proofs, evaluation")],
     [("_config", "agents from files"), ("_durable", "Temporal"), ("_testing", "test tools")],
     [("_record", "recording programs of other engines")],
+    [("_interop", "agents in Inspect, Harbor, Terminal-Bench, folders")],
     [("_server", "SSE, runs API, page")],
     [("_cli", "the terminal program")],
 ]

@@ -29,6 +29,9 @@ ALLOWED_SKIPS = {
     "test_a_program_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
     "test_an_agent_in_another_engine_where_it_is_installed": "three other engines; tasks.py peers installs them",
     "test_what_their_sdks_write_where_they_are_installed": "langsmith and langfuse; tasks.py peers installs them",
+    "test_an_agent_in_inspect_where_it_is_installed": "inspect-ai; tasks.py peers installs it",
+    "test_a_task_of_harbor_where_it_is_installed": "harbor, for Python 3.12; tasks.py peers installs it",
+    "test_a_terminal_of_terminal_bench_where_it_is_installed": "terminal-bench; tasks.py peers installs it",
     "test_their_own_reader_where_it_is_installed": "harbor, for Python 3.12; tasks.py peers installs it",
     "test_an_unreadable_script": "file modes do not bind root, whom build machines run as",
 }
@@ -158,8 +161,8 @@ def pytest_make_collect_report(
 
 
 def skip_error(nodeid: str, longrepr: object) -> str:
-    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
-    reason = reason.removeprefix("Skipped: ")
+    reason = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)  # pyright: ignore
+    reason = reason.removeprefix("Skipped: ")  # pyright: ignore
     return (
         f"{nodeid} was skipped: {reason}\n"
         "With CI=true or TREADLE_NO_SKIPS=1 a skip is an error: install what is missing (tasks.py: SYSTEM_PROGRAMS, "

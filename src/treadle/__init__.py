@@ -234,7 +234,7 @@ _NEEDS_EXTRA = {
 }
 """Not in `__all__`: `from treadle import *` works without the extras `server` and `temporal`."""
 
-_MODULES = {name: f"{name}:" for name in ("events", "messages", "plugins", "testing")}
+_MODULES = {name: f"{name}:" for name in ("events", "interop", "messages", "plugins", "testing")}
 """`import treadle` is enough for `treadle.events.ToolDone`."""
 
 __all__ = sorted(_LAZY_IMPORTS)  # pyright: ignore[reportUnsupportedDunderAll] - the names are imported on use

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "treadle"
-MODULES = ("treadle", "treadle.events", "treadle.messages", "treadle.plugins", "treadle.testing")
+MODULES = ("treadle", "treadle.events", "treadle.interop", "treadle.messages", "treadle.plugins", "treadle.testing")
 READ_BY_USERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
 
 PLUGINS = set(
