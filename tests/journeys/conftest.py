@@ -89,6 +89,35 @@ def clerk() -> Agent:
     return Agent(ScriptedModel(play), tools=[height, send_mail, build], description="Looks up, mails, builds.")
 
 
+OPEN: Any = {"read": ["todo"], "act": [{"tool": "*", "ask": True}]}
+"""What only the list will tell: a person is asked."""
+
+
+@tool(effect="pure", untrusted=True)
+def todo() -> str:
+    """Read the list of what there is to do."""
+    return "Write to Ann and to Bob."
+
+
+@tool(effect="unsafe")
+def write(to: str) -> str:
+    """Write to somebody."""
+    return f"written to {to}"
+
+
+def work_off(request: Any) -> Any:
+    """Do what the list says one by one, and together once that was not done; say what came of it."""
+    results = [str(m.content) for m in request.messages if isinstance(m, ToolMessage)]
+    ann, bob = ({"name": "write", "args": {"to": name}} for name in ("Ann", "Bob"))
+    replies: list[Any] = [{"name": "todo", "args": {}}, ann, bob, [ann, bob]]
+    written = [name for name in ("Ann", "Bob") if f"written to {name}" in results]
+    return replies[len(results)] if len(results) < len(replies) else f"Written to: {', '.join(written) or 'nobody'}."
+
+
+def secretary() -> Agent:
+    return Agent(ScriptedModel(work_off), tools=[todo, write], may=OPEN)
+
+
 class Stub(http.server.BaseHTTPRequestHandler):
     """A model server that lists one model and answers every question."""
 
@@ -172,6 +201,7 @@ class Http:
 def http_api(model_server: str) -> Iterator[Http]:
     agents = {
         "clerk": clerk(),
+        "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
     }

@@ -105,3 +105,16 @@ def test_search(http_api: Http):
 def test_plan(http_api: Http):
     with step("an agent that plans is asked: both steps run, then the answer comes"):
         assert http_api.answer("How high is it in feet?", agent="planner") == "1,083 feet."
+
+
+@journey("All that a task leaves open is one question", on="HTTP")
+def test_open_points(http_api: Http):
+    with step("the run waits once, with both calls"):
+        run = http_api.start("Do what the list says", agent="secretary")
+        waiting = {one["tool_args"]["to"]: one["call_id"] for one in http_api.wait(run, "paused")["waiting"]}
+        assert list(waiting) == ["Ann", "Bob"]
+    with step("one is allowed, the other refused, and the run ends without another question"):
+        for name, allow in (("Bob", False), ("Ann", True)):
+            body = {"call_id": waiting[name], "allow": allow}
+            assert http_api.ask("POST", f"/api/runs/{run}/approvals", body)[0] == 202
+        assert http_api.wait(run)["answer"].startswith("Written to: Ann.")

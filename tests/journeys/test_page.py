@@ -173,3 +173,18 @@ def test_plan(desk: Desk):
         desk.ask("How high is it in feet?")
         desk.see("1,083 feet.", ".answer")
         desk.see("Find the height", ".dag")
+
+
+@journey("All that a task leaves open is one question", on="page")
+def test_open_points(desk: Desk):
+    with step("one card asks about both calls, and below it each can be decided by itself"):
+        desk.open("secretary")
+        desk.ask("Do what the list says")
+        desk.see("May it make these 2 calls: write, write?")
+        assert desk.page.locator(".approval").count() == 3
+    with step("she refuses Bob and allows Ann: one is written to, and nothing else is asked"):
+        for name, button, left in (("Bob", "Refuse", 1), ("Ann", "Allow", 0)):
+            card = desk.page.locator(".approval", has_text=name)
+            card.get_by_role("button", name=button, exact=True).click()
+            desk.page.wait_for_function("(n) => document.querySelectorAll('.approval').length === n", arg=left)
+        assert desk.answered().startswith("Written to: Ann.")

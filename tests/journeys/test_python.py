@@ -7,7 +7,7 @@ import pytest
 from treadle import Agent, Conversation, WrongValueError
 from treadle.testing import ScriptedModel
 
-from .conftest import clerk
+from .conftest import clerk, secretary
 from .walking import journey, step
 
 
@@ -56,3 +56,14 @@ def test_wrong_setting():
             Agent(ScriptedModel([]), max_iterations="many")  # pyright: ignore[reportArgumentType]
         assert "max_iterations" in str(wrong.value)
         assert "int" in str(wrong.value)
+
+
+@journey("All that a task leaves open is one question", on="Python")
+def test_open_points():
+    with step("the run is paused once, with both calls; one is allowed, the other refused"):
+        agent = secretary()
+        paused = agent.run_sync("Do what the list says")
+        assert [one.args["to"] for one in paused.pending] == ["Ann", "Bob"]
+        ann, bob = (one.call_id for one in paused.pending)
+        ended = agent.resume_sync(paused.run_id, approve={ann: True, bob: False})
+        assert (ended.stop_reason, ended.answer.partition("\n")[0]) == ("answer", "Written to: Ann.")

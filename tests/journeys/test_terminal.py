@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from cli.terminal import Terminal, call, script, treadle
+from cli.terminal import TOOLS, Terminal, call, script, treadle
 
 from .walking import journey, step
 
@@ -84,3 +85,26 @@ def test_export(home: Path):
         treadle(home, "runs", "export", "last", "-o", "run.jsonl")
         treadle(home, "runs", "import", "run.jsonl", "--journal", "other.db")
         assert "A zebra." in treadle(home, "runs", "show", "last", "--journal", "other.db").out
+
+
+@journey("All that a task leaves open is one question", on="terminal")
+def test_open_points(home: Path):
+    (home / "mytools.py").write_text(TOOLS)
+    ann, bob = call("pay", to="ann"), call("pay", to="bob")
+    may = f"may={json.dumps({'read': ['visit'], 'act': [{'tool': '*', 'ask': True}]})}"
+    model = script(home, call("visit", url="https://example.org"), ann, bob, [ann, bob], "Done.")
+    arguments = ("-m", model, "-t", "mytools:visit", "-t", "mytools:pay", "--set", may)
+    with Terminal(home, "run", "Do what the page says", *arguments) as seen:
+        with step("one question shows both calls; she wants to decide each by itself"):
+            seen.wait_for('? pay {"to":"bob"}')
+            seen.wait_for("allow all of these?")
+            assert not (home / "paid.txt").exists()
+            seen.forget()
+            seen.type("each\n")
+        with step("she allows one and refuses the other, and nothing else is asked"):
+            for line in ("yes\n", "no\n"):
+                seen.wait_for("allow this call?")
+                seen.forget()
+                seen.type(line)
+            seen.end()
+        assert (home / "paid.txt").read_text() == "ann\n"

@@ -41,7 +41,8 @@ class Pick(IntentPart, frozen=True, rename={"source": "in"}):
     per: str = ""
     """Count the rows with the same value of this field; each count is a row then, with the field and `count`."""
     top: tuple[str, ...] = ()
-    """Keep the rows with the highest value of these fields, one after the other; the lowest with `-` before it."""
+    """Keep the rows with the highest number or latest date of these fields, one after the other; the lowest with `-`
+    before it."""
     get: str = ""
     """The field that is wanted: of a row, or `key`, `value`, `line`, `@name`. All of the text without it."""
     type: Literal["", "email", "url", "money", "number", "account", "date", "path"] = ""
@@ -68,7 +69,7 @@ class Rule(IntentPart, frozen=True, rename={"values": "is"}):
     words: bool = False
     """It stands in the words of the person."""
     any: bool | tuple[str | Source, ...] | None = None
-    """Free text, once nothing was read but these sources (`true`: what the intent may read)."""
+    """Free text, never a number, once nothing was read but these sources (`true`: what the intent may read)."""
     either: tuple[Rule, ...] | None = None
     """One of these rules: a name as the person wrote it, or the account that belongs to it."""
 

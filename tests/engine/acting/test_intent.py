@@ -99,6 +99,11 @@ def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
             assert stops(rule(**best), *made)[0] == stop, "the engine asks for all of them itself"
 
 
+def test_free_text_is_no_number():
+    amount = {"tool": "pay", "args": {"to": SENDER, "amount": {"any": True}}}
+    assert stops({"read": ["payments"], "act": [amount]}, READ, call("pay", **BACK))[0] == "paused"
+
+
 def test_an_argument_may_obey_one_of_several_rules_and_add_what_is_looked_up():
     sender = {"pick": {"in": "payments", "where": {"subject": "Dinner"}, "get": "sender"}}
     more = {"pick": {"in": {"tool": "page", "args": {"url": {"is": ["x"]}}}, "type": "number"}}

@@ -106,7 +106,7 @@ class _Check:
         if rule.words:
             return self._words.contain(name, value)
         if rule.any is not None:
-            return isinstance(value, str | int | float) and self._may_go_out(str(value)) and await self._has_read_only(
+            return isinstance(value, str) and self._may_go_out(value) and await self._has_read_only(
                 self._intent.read if rule.any is True else rule.any or ()
             )  # fmt: skip
         try:

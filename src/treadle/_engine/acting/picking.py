@@ -21,6 +21,7 @@ _MAX_ROWS = 10_000
 _MAX_VALUES = 200
 _LABEL = re.compile(r"([^\W\d_][^:\n]{0,40}): +(\S.*)")
 _LEADING_NUMBER = re.compile(r"[$€£¥]?\s{0,3}(-?\d[\d,]{0,30}(?:\.\d{1,30})?)")
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?(?![\d-])")
 _TYPES = {
     "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
     "url": re.compile(r"(?:https?://|\bwww\.)[^\s\"'<>)\]}\\,]+"),
@@ -66,6 +67,12 @@ def number(value: Any) -> Decimal | None:
         return Decimal(str(value))
     match = _LEADING_NUMBER.match(value.strip()[:80]) if isinstance(value, str) else None
     return Decimal(match[1].replace(",", "")) if match else None
+
+
+def _rank(value: Any) -> Decimal | None:
+    """Return what a value is compared by: a date with its time, or the number that it is or begins with."""
+    match = _DATE.match(value.strip()[:40]) if isinstance(value, str) else None
+    return Decimal("".join(part or "00" for part in match.groups())) if match else number(value)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -170,7 +177,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def _holds(value: Any, test: str, limit: Any) -> bool:
     if test in ("under", "over"):
-        match, bound = number(value), number(limit)
+        match, bound = _rank(value), _rank(limit)
         return match is not None and bound is not None and (match < bound if test == "under" else match > bound)
     if test == "not":
         return not _fits(value, limit)
@@ -194,9 +201,9 @@ def _counted(field: str, rows: list[Row], calls: Sequence[Mapping[str, Any]]) ->
 
 
 def _best(rows: list[Row], field: str, *, lowest: bool) -> list[Row]:
-    ranked = [(value, row) for row in rows if (value := number(row.get(field))) is not None]
+    ranked = [(value, row) for row in rows if (value := _rank(row.get(field))) is not None]
     if len(ranked) < len(rows):
-        raise NotFound(f"a row has no number as {field}")
+        raise NotFound(f"a row has no number and no date as {field}")
     if not ranked:
         return []
     best = (min if lowest else max)(value for value, _ in ranked)
