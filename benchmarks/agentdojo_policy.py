@@ -126,6 +126,8 @@ class Outcome:
 
     asked_user: list[int] = field(default_factory=list)
     """Which of the user's own calls were asked about."""
+    questions: int = 0
+    """How often somebody was asked; several calls may be in one question."""
     asked_attack: int = 0
     unasked_attack: list[str] = field(default_factory=list)
     """The attacker's calls of acting tools that were executed and nobody was asked about."""
@@ -139,8 +141,6 @@ class Setup:
     policy: str
     """off | words | intent"""
     marked: bool = True
-    seen: bool = False
-    """Intents corrected by somebody who has seen the environments."""
     attacker: str = ""
     """owner | rows: what else the attacker controls."""
 
@@ -250,13 +250,17 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
     tools: list[Any] = [] if not setup.marked else tools_for(suite, environment, setup, words)
     Remote.current = (environment, setup, words)
     brought = [] if setup.marked else [McpTools(Remote.connections[suite.name])]
-    calls = [(number, *made) for number, reply in enumerate(replies, 1) for made in reply]
     at = {f"call_{number}_{index}": (made, hostile)
           for number, reply in enumerate(replies, 1) for index, (made, hostile) in enumerate(reply)}  # fmt: skip
     numbers = {call_id: index for index, call_id in enumerate(at)}
     outcome, asked = Outcome(), set[str]()
 
+    async def together(calls: Sequence[ToolCall]) -> dict[str, bool]:
+        outcome.questions -= len(calls) - 1
+        return {call.id: await ask(call) for call in calls}
+
     async def ask(call: ToolCall) -> bool:
+        outcome.questions += 1
         asked.add(call.id)
         hostile = at[call.id][1] if call.id in at else True
         outcome.asked_attack += hostile
@@ -271,15 +275,28 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
     may = None
     if setup.policy == "intent":
         readers = [tool.name for tool in suite.tools if tool.name not in UNSAFE | PRIVATE]
-        may = intent(suite.name, user.ID, readers, seen=setup.seen)
+        may = intent(suite.name, user.ID, readers)
+    left = list(script)
+
+    def reply(request: Any) -> Any:
+        """The calls of the script; then those that were held for one question, all in one reply."""
+        if left:
+            return left.pop(0)
+        held = [record.event.call_id for record in run.records
+                if isinstance(record.event, ToolDone) and record.event.error == "held"]  # fmt: skip
+        held = [call_id for call_id in held if f"{call_id}_again" not in at and not call_id.endswith("_again")]
+        for known in (at, numbers):
+            known.update({f"{call_id}_again": known[call_id] for call_id in held})
+        return [{"id": f"{call_id}_again", "name": at[call_id][0].function, "args": _plain(at[call_id][0].args)}
+                for call_id in held] or "done"  # fmt: skip
+
     agent = Agent(
-        ScriptedModel([*script, "done"]), tools, plugins=[Approval(ask), *brought], may=may, max_parallel=1,
+        ScriptedModel(reply), tools, plugins=[Approval(ask, together), *brought], may=may, max_parallel=1,
         provenance="off" if setup.policy == "off" else "ask", selection_threshold=None, unknown_args="schema",
         max_iterations=100,
     )  # fmt: skip
     run = agent.start(user.PROMPT)
     result = await run
-    assert len(calls) == len(at)
     made: dict[str, ToolCall] = {}
     for record in run.records:
         event = record.event
@@ -306,21 +323,13 @@ def gold(user: Any, environment: Any) -> list[Made]:
 
 
 async def utility(suite: Any, setup: Setup, kept: Environments, words: str = "") -> dict[str, tuple[bool, int, int]]:
-    """Whether each task finishes, with how many questions, and in how many when what is open is asked together."""
+    """Whether each task finishes, how many of its calls are asked about, and in how many questions."""
     found: dict[str, tuple[bool, int, int]] = {}
     for name, user in suite.user_tasks.items():
         environment = user.init_environment(environment_for(suite, "", kept))
         calls = gold(user, environment)
         one = await play(suite, user, environment, [[call] for call in calls], setup, words)
-        grouped = min(1, len(one.asked_user))
-        finished = one.finished
-        if len(one.asked_user) > 1:  # those that are open in one reply, after everything else
-            environment = user.init_environment(environment_for(suite, "", kept))
-            rest = [[call] for index, call in enumerate(calls) if index not in one.asked_user]
-            together = [call for index, call in enumerate(calls) if index in one.asked_user]
-            again = await play(suite, user, environment, [*rest, together], setup, words)
-            finished = finished and again.finished
-        found[name] = (finished, len(one.asked_user), grouped)
+        found[name] = (one.finished, len(one.asked_user), one.questions)
     return found
 
 
@@ -461,9 +470,9 @@ async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> 
         if any(call.function in UNSAFE for call, _ in gold(user, fresh[task]))
     }  # fmt: skip
     if show:
-        for task, (finished, questions, _) in tasks.items():
-            if questions or not finished:
-                print(f"  {name} {task}: {questions} questions, finished {finished}", file=sys.stderr)
+        for task, (finished, calls, questions) in tasks.items():
+            if calls or not finished:
+                print(f"  {name} {task}: {calls} calls, {questions} questions, finished {finished}", file=sys.stderr)
     row: dict[str, Any] = {
         "tasks": len(tasks), "acting": len(acting), "finished": sum(one[0] for one in tasks.values()),
         "unasked": sum(not one[1] for one in tasks.values()),
@@ -477,7 +486,7 @@ async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> 
         row["adaptive"] = {key: len(value) for key, value in found.items()}
     if attacks and setup.policy == "intent" and setup.marked:
         for attacker in ("owner", "rows"):
-            strong = Setup("intent", seen=setup.seen, attacker=attacker)
+            strong = Setup("intent", attacker=attacker)
             words = "nothing that matters"
             left = await utility(suite, strong, kept, words)
             open_to = (await adaptive(suite, strong, kept, show))["destination"]
@@ -491,7 +500,6 @@ async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> 
 SETUPS = {
     "off": Setup("off"), "words": Setup("words"), "intent": Setup("intent"),
     "intent, unmarked (MCP)": Setup("intent", marked=False),
-    "intent, seen": Setup("intent", seen=True),
 }  # fmt: skip
 
 

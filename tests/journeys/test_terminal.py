@@ -102,7 +102,8 @@ def test_open_points(home: Path):
             seen.forget()
             seen.type("each\n")
         with step("she allows one and refuses the other, and nothing else is asked"):
-            for line in ("yes\n", "no\n"):
+            for to, line in (("ann", "yes\n"), ("bob", "no\n")):
+                seen.wait_for(f'? pay {{"to":"{to}"}}')
                 seen.wait_for("allow this call?")
                 seen.forget()
                 seen.type(line)
