@@ -40,8 +40,9 @@ from mcp.server.lowlevel import Server  # noqa: E402
 from mcp_types import CallToolResult, ListToolsResult, TextContent  # noqa: E402
 from mcp_types import Tool as RemoteTool  # noqa: E402
 
-from treadle import Agent, Approval, McpServer, McpTools, ScriptedModel, Tool  # noqa: E402
-from treadle.events import ToolDone, ToolStarted  # noqa: E402
+from treadle import Agent, Approval, LocalModel, McpServer, McpTools, ScriptedModel, Tool  # noqa: E402
+from treadle._types.intent import in_words  # noqa: E402
+from treadle.events import IntentSet, ThinkStarted, ToolDone, ToolStarted  # noqa: E402
 from treadle.messages import ToolCall  # noqa: E402
 
 VERSION = "v1.2.2"
@@ -245,7 +246,9 @@ def environment_for(suite: Any, words: str, kept: Environments) -> Any:
     return kept[key].model_copy(deep=True)
 
 
-async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]], setup: Setup, words: str) -> Outcome:
+async def play(
+    suite: Any, user: Any, environment: Any, replies: list[list[Made]], setup: Setup, words: str, may: Any = None
+) -> Outcome:
     """One script through the loop; each reply makes some calls."""
     tools: list[Any] = [] if not setup.marked else tools_for(suite, environment, setup, words)
     Remote.current = (environment, setup, words)
@@ -272,8 +275,7 @@ async def play(suite: Any, user: Any, environment: Any, replies: list[list[Made]
         [{"id": f"call_{number}_{index}", "name": made.function, "args": _plain(made.args)}
          for index, (made, _) in enumerate(reply)] for number, reply in enumerate(replies, 1)
     ]  # fmt: skip
-    may = None
-    if setup.policy == "intent":
+    if setup.policy == "intent" and may is None:
         readers = [tool.name for tool in suite.tools if tool.name not in UNSAFE | PRIVATE]
         may = intent(suite.name, user.ID, readers)
     left = list(script)
@@ -446,6 +448,42 @@ def _aim(call: FunctionCall) -> str:
     return json.dumps({name: value for name, value in sorted(_plain(call.args).items()) if name not in CONTENT})
 
 
+async def derive(name: str, part: tuple[int, int]) -> dict[str, Any]:
+    """What a local model makes of the prompts of acting tasks (`may="derive"`), one line for each."""
+    rows: list[dict[str, Any]] = []
+    setup = Setup("intent")
+    kept: Environments = {}
+    tasks = [(suite, user) for suite in get_suites(VERSION).values() for user in suite.user_tasks.values()]
+    acting: list[tuple[Any, Any, list[Made]]] = []
+    for suite, user in tasks:
+        calls = gold(user, user.init_environment(environment_for(suite, "", kept)))
+        if any(call.function in UNSAFE for call, _ in calls):
+            acting.append((suite, user, calls))
+    # Every seventh, then the next ones: a part is of all suites.
+    acting = [one for first in range(7) for one in acting[first::7]][part[0] : part[1]]
+    async with LocalModel(name) as model:
+        for suite, user, calls in acting:
+            environment = user.init_environment(environment_for(suite, "", kept))
+            agent = Agent(model, tools_for(suite, environment, setup), may="derive", selection_threshold=None)
+            run = agent.start(user.PROMPT)
+            async for event in run:
+                if isinstance(event, IntentSet | ThinkStarted):
+                    run.cancel()
+            [made] = [record.event.intent for record in run.records if isinstance(record.event, IntentSet)][:1] or [None]
+            wanted = {call.function for call, _ in calls if call.function in UNSAFE | PRIVATE}
+            named = {permit.tool for permit in made.act} if made else set()
+            one = None
+            if made:
+                one = await play(suite, user, environment, [[call] for call in calls], setup, "", made)
+            rows.append({
+                "task": f"{suite.name} {user.ID}", "right_tools": named == wanted, "all_tools": wanted <= named,
+                "unasked": bool(one and one.finished and not one.asked_user), "may": str(made and in_words(made)),
+            })  # fmt: skip
+            print(json.dumps(rows[-1]), flush=True)
+    keys = ("right_tools", "all_tools", "unasked")
+    return {"model": name, "tasks": len(rows), **{key: sum(row[key] for row in rows) for key in keys}}
+
+
 async def measure(setup: Setup, show: bool, attacks: bool = True, only: str = "") -> dict[str, Any]:
     totals: dict[str, Any] = {}
     for name, suite in get_suites(VERSION).items():
@@ -510,7 +548,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--policy", choices=tuple(SETUPS), action="append")
     parser.add_argument("--suite", default="", help="only this suite")
     parser.add_argument("--utility", action="store_true", help="only how often an honest run is interrupted")
+    parser.add_argument("--derive", default="", metavar="MODEL", help="only the intents that a local model derives")
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 58), help="of the 58 acting tasks, with --derive")
     args = parser.parse_args(argv)
+    if args.derive:
+        print(json.dumps(asyncio.run(derive(args.derive, tuple(args.part)))))
+        return
     figures = {
         name: asyncio.run(measure(SETUPS[name], args.show, not args.utility, args.suite))
         for name in args.policy or SETUPS
