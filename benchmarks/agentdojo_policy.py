@@ -18,6 +18,9 @@ Unmarked tools are those of an MCP server that nobody has reviewed, asked over H
 are from outside. The intents (`agentdojo_intents.py`) were written from the prompts alone.
 """
 
+# pyright: basic, reportMissingImports=false, reportCallIssue=false
+# The packages of the environment that this runs in have no types.
+
 from __future__ import annotations
 
 import argparse
@@ -42,7 +45,7 @@ from mcp_types import Tool as RemoteTool  # noqa: E402
 
 from treadle import Agent, Approval, LocalModel, McpServer, McpTools, ScriptedModel, Tool  # noqa: E402
 from treadle._types.intent import in_words  # noqa: E402
-from treadle.events import IntentSet, ThinkStarted, ToolDone, ToolStarted  # noqa: E402
+from treadle.events import IntentSet, ToolDone, ToolStarted  # noqa: E402
 from treadle.messages import ToolCall  # noqa: E402
 
 VERSION = "v1.2.2"
@@ -287,8 +290,8 @@ async def play(
         held = [record.event.call_id for record in run.records
                 if isinstance(record.event, ToolDone) and record.event.error == "held"]  # fmt: skip
         held = [call_id for call_id in held if f"{call_id}_again" not in at and not call_id.endswith("_again")]
-        for known in (at, numbers):
-            known.update({f"{call_id}_again": known[call_id] for call_id in held})
+        at.update({f"{call_id}_again": at[call_id] for call_id in held})
+        numbers.update({f"{call_id}_again": numbers[call_id] for call_id in held})
         return [{"id": f"{call_id}_again", "name": at[call_id][0].function, "args": _plain(at[call_id][0].args)}
                 for call_id in held] or "done"  # fmt: skip
 
@@ -466,10 +469,15 @@ async def derive(name: str, part: tuple[int, int]) -> dict[str, Any]:
             environment = user.init_environment(environment_for(suite, "", kept))
             agent = Agent(model, tools_for(suite, environment, setup), may="derive", selection_threshold=None)
             run = agent.start(user.PROMPT)
-            async for event in run:
-                if isinstance(event, IntentSet | ThinkStarted):
+
+            def sink(record: Any, run: Any = run) -> None:
+                if isinstance(record.event, IntentSet):
                     run.cancel()
-            [made] = [record.event.intent for record in run.records if isinstance(record.event, IntentSet)][:1] or [None]
+
+            run.subscribe(sink)
+            await run
+            sets = [record.event.intent for record in run.records if isinstance(record.event, IntentSet)]
+            made = sets[0] if sets else None
             wanted = {call.function for call, _ in calls if call.function in UNSAFE | PRIVATE}
             named = {permit.tool for permit in made.act} if made else set()
             one = None

@@ -263,7 +263,11 @@ def desk(browser: Any, http_api: Http) -> Iterator[Desk]:
     context.set_default_timeout(GUARD_SECONDS * 1000)
     page = context.new_page()
     faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
+
+    def failed(error: Any) -> None:
+        faults.append(str(error))
+
+    page.on("pageerror", failed)
     yield Desk(page, http_api.address)
     context.close()
     assert not faults
