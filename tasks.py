@@ -148,8 +148,11 @@ def docs(arguments: list[str]) -> int:
 
 
 def pictures(arguments: list[str]) -> int:
-    """Make the pictures of the documentation again: terminal (needs tmux), page (needs chromium), drawings."""
+    """Make the pictures of the documentation again: terminal (needs tmux), page (needs chromium), drawings. With
+    `--review` only the reviewed ones of each view of the page that look different now."""
     python = environment("test")
+    if "--review" in arguments:
+        return call(python, "-m", "pytest", "-q", "-n", "0", "tests/web/test_pictures.py", TREADLE_REVIEW="1")
     scripts = ("scripts/gen_reference.py", "scripts/terminal_pictures.py")
     tests = ["-m", "pytest", "-q", "-n", "0", "tests/web"]
     return sum(call(python, script) for script in scripts) or call(python, *tests, TREADLE_SCREENSHOTS="1")

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
+FONTS = Path(__file__).parent / "fonts.conf"
 # The first is the same engine without the rest of a browser, and takes a quarter of its time.
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
@@ -102,7 +103,9 @@ def browser(built_page: None) -> Iterator[Any]:
         pytest.skip("there is no chromium: install it (Debian: apt-get install chromium-headless-shell)")
     with api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-background-networking"],
+            env={**os.environ, "FONTCONFIG_FILE": str(FONTS)},
         )
         yield chromium
         chromium.close()

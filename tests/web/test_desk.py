@@ -25,14 +25,14 @@ DAY = 86_400.0
 BEGAN = 1_780_000_000.0
 
 
-def past(number: int) -> list[ev.Record]:
+def past(number: int, question: str = "") -> list[ev.Record]:
     run, at = f"past-{number:06}", BEGAN + number * 3600
     good = number % 7 != 0
     made = ToolCall("c1", "search" if number % 2 else "read", {"q": number})
     usage = Usage(1000 + number, 100, 600, requests=1, cost=0.002)
     events: list[ev.Event] = [
         ev.RunStarted(
-            f"Question {number}",
+            question or f"Question {number}",
             "guide" if number % 3 else "scout",
             "gpt" if number % 2 else "claude",
             conversation=run,
@@ -91,7 +91,6 @@ def test_sums_charts_and_the_list_in_pages(stage: Stage, shoot: Shoot):
     tables = " ".join(page.locator(".sums").all_inner_texts())
     for name in ("guide", "scout", "gpt", "claude", "search", "read", "answer", "error"):
         assert name in tables
-    shoot(page, "runs")
     stage.count(".run", 50)
     page.get_by_role("button", name="Older runs").click()
     stage.count(".run", 100)
@@ -185,7 +184,6 @@ def test_everything_can_be_read_reached_and_fits_a_phone(browser: Any, client: C
         stage.page.goto(f"{client.address}/#/runs")
         stage.see(".totals:not(.not-yet)")
         stage.see(".run")
-        shoot(stage.page, f"runs-{scheme}")
         assert stage.page.evaluate(CONTRAST) == []
         assert not stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert axe(stage.page) == []

@@ -66,7 +66,6 @@ def test_the_files_of_a_coding_session(stage: Stage, project: Path, shoot: Shoot
     assert whole.locator(".files-name").all_inner_texts() == ["notes.md", "area.py"]
     whole.locator("summary", has_text="area.py").click()
     stage.see(".difference .added", has_text="return width * height")
-    shoot(page, "workspace")
     stage.settle()
     assert axe(page, ".inspector") == []
 

@@ -88,7 +88,6 @@ def stage(browser: Any) -> Iterator[Stage]:
 
 
 def test_a_question_with_two_tool_cards(stage: Stage, shoot: Shoot):
-    shoot(stage.page, "new-conversation")
     stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
     stage.count(".tool", 2)
     stage.see(".answer table")
@@ -98,13 +97,11 @@ def test_a_question_with_two_tool_cards(stage: Stage, shoot: Shoot):
     assert stage.page.locator(".answer ol li").count() == 3
     foot = stage.page.locator(".turn-foot").inner_text()
     assert re.search(r"2 iterations · 2 tool calls · \d+ tokens · \$\d", foot)
-    shoot(stage.page, "answer")
     card = stage.page.locator(".tool").first
     assert not card.locator("pre").is_visible()
     card.locator("summary").click()
     assert card.locator("dd").inner_text() == "Eiffel Tower"
     assert "Height: 330 m" in card.locator("pre").inner_text()
-    shoot(stage.page, "tool-card")
     assert stage.page.locator(".conversation .title").inner_text().startswith("Which is taller")
 
 
@@ -233,7 +230,6 @@ def test_approval_and_refusal(stage: Stage, shoot: Shoot):
     card = stage.see(".approval")
     assert "May it use send_mail?" in card.inner_text()
     assert "Thursday at ten" in card.inner_text()
-    shoot(stage.page, "approval")
     card.get_by_role("button", name="Allow").click()
     stage.finish()
     assert stage.page.locator(".answer").inner_text() == "Ann has her mail."
@@ -313,7 +309,6 @@ def test_the_plan_as_a_live_diagram(stage: Stage, shoot: Shoot):
     stage.finish()
     stage.page.locator(".dag .box").first.click()
     assert "Done: Find Peru" in stage.page.locator(".dag-detail").inner_text()
-    shoot(stage.page, "dag-done")
     stage.page.get_by_role("button", name="Inspect its run").click()
     stage.see(".record")
 
@@ -323,7 +318,6 @@ def test_inspector_and_fork(stage: Stage, shoot: Shoot):
     stage.finish()
     stage.page.get_by_label("Inspect this run").click()
     stage.see(".record >> text=run finished")
-    shoot(stage.page, "inspector")
     stage.page.get_by_role("tab", name="Cost").click()
     assert stage.see(".cost tbody th", has_text="loop")
     assert stage.page.locator(".cost tbody tr").count() == 2

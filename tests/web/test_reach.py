@@ -92,7 +92,6 @@ def look(browser: Any, shoot: Shoot, scheme: str) -> list[str]:
         stage.page.get_by_label("Inspect this run").first.click()
         stage.see(".record")
         stage.settle()
-        shoot(stage.page, f"everything-{scheme}")
         poor: list[str] = stage.page.evaluate(CONTRAST)
         context.close()
         return poor
@@ -116,7 +115,6 @@ def test_on_a_phone(browser: Any, shoot: Shoot):
         stage.page.goto(client.address)
         stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
         stage.finish()
-        shoot(stage.page, "phone")
         wide = stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert not wide, "the page is wider than the phone"
         assert not stage.page.locator(".sidebar").is_visible()
@@ -133,7 +131,6 @@ def test_on_a_phone(browser: Any, shoot: Shoot):
         stage.finish()
         stage.page.get_by_label("Inspect this run").tap()
         stage.see(".record")
-        shoot(stage.page, "phone-inspector")
         small = stage.page.evaluate(
             """() => [...document.querySelectorAll(".inspector button, .composer button")]
                 .map((one) => one.getBoundingClientRect())

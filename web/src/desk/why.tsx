@@ -221,8 +221,8 @@ function Found({ run, cause }: { run: string; cause: Cause }) {
       </p>
       {cause.difference && <Lines name="What the model was given, with the change" text={cause.difference} />}
       <p class="quiet">
-        Step {cause.step}
-        {cause.last_step > cause.step ? `, and at none after step ${cause.last_step}` : ""}; right in {cause.share}
+        Changed at step {cause.step}
+        {cause.last_step > cause.step ? ` (after step ${cause.last_step} it is too late)` : ""}: right in {cause.share.replace(/ =.*/, "").replace("/", " of ")}
       </p>
       {cause.patch && (
         <Group name="Apply it to your file">

@@ -134,7 +134,7 @@ function Approval({ run, call }: { run: string; call: Call }) {
         </button>
         <label class="grow">
           <span class="visually-hidden">Why it is refused</span>
-          <input type="text" placeholder="If you refuse: why? (optional)" value={note} onInput={(event) => setNote(event.currentTarget.value)} />
+          <input type="text" placeholder="If you refuse: why?" value={note} onInput={(event) => setNote(event.currentTarget.value)} />
         </label>
       </div>
     </div>

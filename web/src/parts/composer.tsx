@@ -50,7 +50,7 @@ export function Composer() {
     setWords((now) => now || words);
     setFiles((now) => (now.length ? now : files));
   };
-  const placeholder = waiting ? "Decide above, or say something…" : working ? "Add something while it works…" : "Ask anything…";
+  const placeholder = waiting ? "Decide above, or write…" : working ? "Add something while it works…" : "Ask anything…";
   return (
     <div
       class={`composer-place${over ? " over" : ""}`}
