@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -21,18 +20,17 @@ MOST = 0.0005
 
 
 class Pictures:
-    """`blank` is a page with pixelmatch in it."""
+    """`blank` is a page with pixelmatch in it. With `review` those are made anew that differ."""
 
-    def __init__(self, blank: Any, reviewed: Path = REVIEWED, left: Path = LEFT) -> None:
-        self.blank, self._reviewed, self._left = blank, reviewed, left
+    def __init__(self, blank: Any, *, review: bool, reviewed: Path = REVIEWED, left: Path = LEFT) -> None:
+        self.blank, self.review, self._reviewed, self._left = blank, review, reviewed, left
         self.faults: list[str] = []
 
     def look(self, page: Any, name: str) -> None:
-        """Compare what is shown with its reviewed picture; with TREADLE_REVIEW, make that anew where it differs."""
+        """Compare what is shown with its reviewed picture."""
         taken = base64.b64encode(page.screenshot(animations="disabled", caret="hide", scale="css")).decode()
         kept = self._reviewed / f"{name}.png"
-        review = bool(os.environ.get("TREADLE_REVIEW"))
-        if not kept.is_file() and not review:
+        if not kept.is_file() and not self.review:
             self.faults.append(f"{name}: nobody has reviewed it: python3 tasks.py pictures --review")
             return
         if kept.is_file():
@@ -40,7 +38,7 @@ class Pictures:
             found = self.blank.evaluate(COMPARE, [taken, before, SENSITIVITY])
             if found["share"] <= MOST:
                 return
-            if not review:
+            if not self.review:
                 self._leave(name, reviewed=before, now=taken, difference=found.get("difference", ""))
                 self.faults.append(f"{name}: {found['share']:.2%} of it differs, see {self._left}")
                 return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -138,7 +139,7 @@ MEMORIES = (
 def pictures(browser: Any, bundle: Callable[[str, str], str]) -> Iterator[Pictures]:
     page = browser.new_page(viewport={"width": 200, "height": 200})
     page.add_script_tag(content=bundle("pixelmatch", "pixelmatch"))
-    yield Pictures(page)
+    yield Pictures(page, review=bool(os.environ.get("TREADLE_REVIEW")))
     page.close()
 
 
@@ -245,16 +246,16 @@ def test_it_looks_as_in_its_reviewed_pictures(browser: Any, client: Client, pict
     assert not pictures.faults, "\n".join(pictures.faults)
 
 
-def test_a_change_is_found_and_left_to_look_at(pictures: Pictures, browser: Any, tmp_path: Path, monkeypatch: Any):
+def test_a_change_is_found_and_left_to_look_at(pictures: Pictures, browser: Any, tmp_path: Path):
     page = browser.new_page(viewport={"width": 200, "height": 200})
     panel = "<body style='background: #161719; color: white'>A panel<div style='background: {}; height: 40px'>"
     page.set_content(panel.format("#1d1f22"))
-    mine = Pictures(pictures.blank, tmp_path / "reviewed", tmp_path / "left")
+    mine = Pictures(pictures.blank, review=False, reviewed=tmp_path / "reviewed", left=tmp_path / "left")
     mine.look(page, "panel")
     assert mine.faults.pop().startswith("panel: nobody has reviewed it")
-    with monkeypatch.context() as reviewing:
-        reviewing.setenv("TREADLE_REVIEW", "1")
-        mine.look(page, "panel")
+    mine.review = True
+    mine.look(page, "panel")
+    mine.review = False
     mine.look(page, "panel")
     assert mine.faults == []
     page.set_content(panel.format("none"))
