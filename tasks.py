@@ -5,9 +5,10 @@
 
 Each makes its own virtual environment under `.venv/` first. `test --fast` takes two minutes, `test tests/engine` runs a
 part. Other tasks: check (style and types), page (build the web page), docs (build the documentation), pictures (make
-its pictures again; `--review`: the reviewed ones of the page), bench (measure the overhead), prove (the proofs of the README: crash, plan, size, workspace),
-measure (any script of benchmarks/), peers (other engines beside ours), reference (write the generated pages again),
-wheel (build the package), lock (write the lock files again), lab (any program of lab/), lab-test (the tests of lab/).
+its pictures again; `--review`: the reviewed ones of the page), bench (measure the overhead), prove (the proofs of the
+README: crash, plan, size, workspace), measure (any script of benchmarks/), peers (other engines beside ours), reference
+(write the generated pages again), wheel (build the package), lock (write the lock files again), lab (any program of
+lab/), lab-test (the tests of lab/).
 """
 
 from __future__ import annotations
