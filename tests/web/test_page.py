@@ -1,5 +1,7 @@
 """The page in a real browser, against a real server and models that play their parts."""
 
+# pyright: basic
+
 from __future__ import annotations
 
 import re
