@@ -39,6 +39,11 @@ def add(a: int, b: int) -> str:
     return str(a + b)
 
 
+def plus(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b if a != 3 else a - b)
+
+
 def book(what: str) -> str:
     """Book something."""
     return f"booked {what}"
@@ -96,6 +101,9 @@ def edits() -> dict[str, dict[str, Any]]:
         "a longer window": {"context_budget": 50_000},
         "a tool more": {"kit": [*tools(), tool(repeat, effect="pure")]},
         "a tool less": {"kit": tools()[:2]},
+        "the code of a tool": {
+            "kit": [tool(plus, name="add", effect="pure") if t.name == "add" else t for t in tools()]
+        },
         "temperature": {"temperature": 0.3},
         "a time limit for tools": {"tool_timeout": 7.0},
         "a budget that nobody spends": {"budget": Budget(tokens=10**7)},

@@ -22,7 +22,7 @@ _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 
 def version_of(tool: Tool) -> str:
     schema = blake2b(msgspec.json.encode(tool.schema), digest_size=6).hexdigest()
-    code = _code_of(tool.execute)
+    code = code_of(tool.execute)
     return schema if code is None else f"{schema} {_PYTHON} {_digest(code)}"
 
 
@@ -37,7 +37,8 @@ def _differs(then: str, now: str) -> bool:
     return schema != schema_now or (code != code_now and code[:1] in ([], code_now[:1]))
 
 
-def _code_of(function: Any) -> CodeType | None:
+def code_of(function: Any) -> CodeType | None:
+    """Return the code of the function that a tool was made of."""
     while isinstance(function, partial) or hasattr(function, "__wrapped__"):
         function = function.func if isinstance(function, partial) else function.__wrapped__
     function = getattr(function, "__func__", function)

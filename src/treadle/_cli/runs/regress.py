@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   treadle runs keep last --expect 522250            make a run a test: it is right, and this is in its answer
   treadle regress --tag kept --system prompt.txt    which of the tests does this prompt affect? costs nothing
   treadle regress -f agent.yaml --budget 200 --junit report.xml
+  treadle regress --since main -f agent.yaml        the change is what git says: the code of tools too
   treadle regress --model openai:gpt-5-mini --budget 500 --baseline accepted.json --accept
 
 No tool that may act ever runs: its calls are answered from the log, or by --stub. Without --budget no model is asked.
@@ -49,7 +50,9 @@ def register(commands: Any) -> None:
     parser.add_argument("--parallel", type=count, default=4, metavar="N", help="runs at the same time (4)")
     line = "in place of a tool that may not run: what it returns"
     parser.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=line)
-    repeatable(parser, "--again", metavar="TOOL", help="a pure tool whose code was changed: call it again")
+    repeatable(parser, "--again", metavar="TOOL", help="a pure tool to call again, in place of what the log says")
+    line = "tools that `git diff REV` touches, by what their code uses, are no longer answered for by the log"
+    parser.add_argument("--since", default="", metavar="REV", help=line)
     parser.add_argument("--baseline", metavar="FILE", help="outcomes that were accepted before")
     flag(parser, "--accept", help="accept what comes out: write it to the baseline")
     parser.add_argument("--html", metavar="FILE", help="write a page")
@@ -94,6 +97,7 @@ async def _compared(args: argparse.Namespace, journal: Journal) -> int:
             parallel=args.parallel,
             stubs=stubs_of(args.stub),
             again=args.again,
+            since=args.since,
             on_run=None if args.quiet or args.json else _show,
         )
     finally:

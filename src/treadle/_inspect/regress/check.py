@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -23,6 +24,7 @@ from treadle._engine.run import Run
 from treadle._engine.settings import Settings, no_plugins
 from treadle._inspect.regress.recorded_model import Recorded, RecordedModel
 from treadle._inspect.regress.report import Difference, End, Regressed, Report
+from treadle._inspect.regress.source import Diff
 from treadle._inspect.replay import renderings
 from treadle._inspect.why.budgeted_model import SearchBudget
 from treadle._inspect.why.changes import Change
@@ -36,6 +38,7 @@ from treadle._models.base import Model
 from treadle._plugins.guards.approval import Approval
 from treadle._safety.bounds import Amount, Count, bounded
 from treadle._tools.toolkit import Toolkit
+from treadle._tools.versions import changed_versions
 from treadle._types.events import Noted, Record, RunStarted, StepStarted
 from treadle._types.request import Reply, Request, StreamPart
 from treadle._types.state import RunState, fold
@@ -56,18 +59,24 @@ async def regress(
     stubs: Mapping[str, Stub] | None = None,
     stand_ins: Iterable[StandIn] = (),
     again: Iterable[str] = (),
+    since: str = "",
+    folder: str | Path = ".",
     on_run: Callable[[Regressed], None] | None = None,
 ) -> Report:
     """Say of each recorded run whether the changed `agent` can do anything else, and what it does then.
 
     `agent` is the agent as it is now, or a function that makes it for the records of a run. With `requests`, runs that
     are affected go on by asking its model, at most so often in all. Runs are judged by the marks in their notes
-    (`treadle runs keep`), else by whether they end alike. Calls of `pure` tools in `again` are made again, not answered
-    from the log: for a tool whose code was changed.
+    (`treadle runs keep`), else by whether they end alike.
+
+    Results of a tool are not taken from the log if its code is not the recorded one, if it is named in `again`, or if
+    what git says has changed in `folder` since a revision (`since`) touches it or anything that its code uses. It is
+    called again if it is `pure`; a run that has called one that may act is unclear, unless there is a stub for it.
     """
     budget, slots = SearchBudget(requests), asyncio.Semaphore(parallel)
     others = [*([Stubs(stubs)] if stubs else []), *stand_ins]
-    options = _Options(journal, budget, others, frozenset(again))
+    diff = Diff.since(since, Path(folder)) if since else None
+    options = _Options(journal, budget, others, frozenset(again), diff, frozenset(stubs or ()))
 
     async def one(run_id: str) -> Regressed:
         async with slots:
@@ -87,9 +96,17 @@ def can_be_compared(info: RunInfo) -> bool:
 
 class _Options:
     def __init__(
-        self, journal: Journal, budget: SearchBudget, stand_ins: Sequence[StandIn], again: frozenset[str]
-    ) -> None:
-        self.journal, self.budget, self.stand_ins, self.again = journal, budget, stand_ins, again
+        self, journal: Journal, budget: SearchBudget, stand_ins: Sequence[StandIn], again: frozenset[str],
+        diff: Diff | None, stubbed: frozenset[str],
+    ) -> None:  # fmt: skip
+        self.journal, self.budget, self.stand_ins, self.stubbed = journal, budget, stand_ins, stubbed
+        self._again, self._diff = again, diff
+
+    def changed(self, agent: Agent[Any, Any], state: RunState) -> frozenset[str]:
+        """The tools whose results the log does not know any more."""
+        new = changed_versions(state.versions, agent.toolkit)
+        diff = self._diff
+        return self._again.union(new, (tool.name for tool in agent.toolkit if diff is not None and diff.touches(tool)))
 
 
 async def _regressed(agents: Agents, run_id: str, options: _Options) -> Regressed:
@@ -163,7 +180,12 @@ class _Repetition:
         """There was nothing left to spend."""
         self.asked = 0
         self._run: Run[Any] | None = None
-        answering = [record for record in records if getattr(record.event, "name", "") not in options.again]
+        changed = options.changed(agent, state)
+        pure = {tool.name for tool in agent.toolkit if tool.effect == "pure"}
+        self.unknown = changed - pure - options.stubbed
+        """Tools whose code has changed, and which may not run."""
+        known = changed - self.unknown
+        answering = [record for record in records if getattr(record.event, "name", "") not in known]
         change, limit = Change("nothing"), agent.settings.max_observation_chars
         if limit != self.recorded.settings.get("max_observation_chars", Settings().max_observation_chars):
             change = Change("setting", "max_observation_chars", value=limit)
@@ -191,6 +213,9 @@ class _Repetition:
         )
         if self.stopped:
             return msgspec.structs.replace(result, verdict="affected", after=None)
+        if acted := sorted({step.tool for step in (*self.state.steps, *now.steps)} & self.unknown):
+            why = f"the code of {', '.join(acted)} has changed, and it may not run"
+            return msgspec.structs.replace(result, verdict="unclear", why=why)
         same = End.of(self.state).same_as(End.of(now))
         if self.difference is None and same and self.recorded.used == self.recorded.requests:
             if not result.left_out:
