@@ -22,6 +22,7 @@ from treadle._engine.acting.nested import NestedCalls
 from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, overrides, raise_together
+from treadle._engine.settings import Settings
 from treadle._flows.flow import ChildOutcome, FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
 from treadle._plugins.memory.citations import Citations
@@ -30,6 +31,7 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, ToolError, TreadleError
 from treadle._types.events import StepDone, StepStarted, StopReason
 from treadle._types.messages import AssistantMessage, Content, Message, SystemMessage, TextPart, UserMessage, text_of
+from treadle._types.state import RunState
 from treadle._types.usage import Step, Work
 
 _DELIVERED = ("answer", "final_tool", "limit")
@@ -109,6 +111,10 @@ class GraphAgent(FlowAgent[Any]):
     @property
     def inner_agents(self) -> tuple[Agent[Any, Any], ...]:
         return tuple(agent for agent, _ in self._agents.values())
+
+    def part(self, started: StepStarted, state: RunState) -> Agent[Any, Any] | None:
+        name = started.step.partition("#")[0]
+        return self._under(self._agents[name][0], self.settings) if name in self._agents else None
 
     # ---- driving
 
@@ -280,7 +286,7 @@ class GraphAgent(FlowAgent[Any]):
             content = self._content(message, cast("parts.MessageParams", self._params[message]))
             watch = state.stream.follow(message + key.removeprefix(name), content, name, scope, child_id)
         outcome = await run_child(
-            self._under(agent, run), run, child_id, question, history=past, stopped=stopped, watch=watch
+            self._under(agent, run.settings), run, child_id, question, history=past, stopped=stopped, watch=watch
         )
         step = _agent_done(key, outcome)
         return self._categorized(name, step) if self._kinds[name] == "categorize" and step.result else step
@@ -349,10 +355,10 @@ class GraphAgent(FlowAgent[Any]):
 
     # ---- what the whole document says about each of its agents
 
-    def _under(self, agent: Agent[Any, Any], run: Execution) -> Agent[Any, Any]:
-        """Copy an agent with the settings of this run, and the plug-ins and tool policy of the document."""
+    def _under(self, agent: Agent[Any, Any], settings: Settings) -> Agent[Any, Any]:
+        """Copy an agent with the settings of a run, and the plug-ins and tool policy of the document."""
         agent = copy.copy(agent)
-        agent.settings = agent.settings.with_changes(run.settings.asdict())
+        agent.settings = agent.settings.with_changes(settings.asdict())
         own = {getattr(plugin, "name", None) for plugin in agent.plugins}
         # Who can ask a person is asked for runs inside this one anyway.
         shared = (plugin for plugin in self.plugins if not overrides(plugin, "on_approval") and plugin.name not in own)

@@ -20,7 +20,7 @@ from treadle._engine.result import RunResult
 from treadle._engine.run import Run
 from treadle._engine.surfaces.inputs import as_history
 from treadle._types.errors import JournalError, TreadleError
-from treadle._types.events import Record
+from treadle._types.events import Record, StepStarted
 from treadle._types.ledger import entries_inside
 from treadle._types.messages import Message
 from treadle._types.state import RunState
@@ -35,6 +35,10 @@ class FlowAgent(Agent[OutputT_co, Any], ABC):
     @abstractmethod
     async def work(self, run: Execution) -> None:
         """Return what is to be done; ends with `finish` or `end`."""
+
+    def part(self, started: StepStarted, state: RunState) -> Agent[Any, Any] | None:
+        """Return the agent of a run inside; None where that is no run of an agent."""
+        return None
 
     def partial_answer(self, run: Execution) -> str:
         return ""

@@ -32,8 +32,9 @@ from treadle._models.base import Model
 from treadle._models.catalog.registry import ModelRegistry
 from treadle._safety.bounds import Count, Seconds, Share, bounded
 from treadle._types.errors import ModelError, StructuredCallError, TreadleError
-from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone
+from treadle._types.events import DagJudged, DagModeChosen, DagPlanned, DagPlanning, RunFinished, StepDone, StepStarted
 from treadle._types.messages import UserMessage, text_of
+from treadle._types.state import RunState
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -143,6 +144,10 @@ class DagAgent(FlowAgent[OutputT_co]):
         )
         agent.settings = self.settings if run is None else run.settings
         return agent
+
+    def part(self, started: StepStarted, state: RunState) -> Agent[Any, Any] | None:
+        steps = Plan.of_record(state.dag.plan).steps if state.dag.plan is not None else ()
+        return next((self.step_agent(step) for step in steps if step.id == started.step), None)
 
     # ---- driving
 

@@ -184,8 +184,7 @@ class _Repetition:
         pure = {tool.name for tool in agent.toolkit if tool.effect == "pure"}
         self.unknown = changed - pure - options.stubbed
         """Tools whose code has changed, and which may not run."""
-        known = changed - self.unknown
-        answering = [record for record in records if getattr(record.event, "name", "") not in known]
+        answering = [record for record in records if getattr(record.event, "name", "") not in changed - self.unknown]
         change, limit = Change("nothing"), agent.settings.max_observation_chars
         if limit != self.recorded.settings.get("max_observation_chars", Settings().max_observation_chars):
             change = Change("setting", "max_observation_chars", value=limit)

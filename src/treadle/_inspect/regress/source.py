@@ -1,4 +1,4 @@
-"""What `git diff` says of a program: the tools whose code a change can have touched, with all that this code uses."""
+"""Finds the tools whose code a change can have touched, by `git diff` and the names that this code uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treadle._types.errors import ConfigError
 
 
 class Diff(Struct, frozen=True):
-    """What has changed since a revision, files of all kinds."""
+    """The places that have changed since a revision, in files of all kinds."""
 
     root: Path
     places: dict[Path, list[tuple[int, int]]]

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from treadle._agent.agent import Agent
 from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of
+from treadle._flows.flow import FlowAgent
 from treadle._inspect.evals.stats import Share, wilson
 from treadle._inspect.replay import fork_at_record, renderings
 from treadle._inspect.why.budgeted_model import CachedModel, SearchBudget
@@ -131,9 +132,9 @@ class Lab:
                 f"this run is an experiment itself: look at the run it was made with, {experiment_of(mark)}"
             )
         inside = [record.event.run for record in records if isinstance(record.event, StepStarted)]
-        if inside:
+        if inside and not isinstance(agent, FlowAgent):
             raise ConfigError(
-                "this run is made of other runs (a plan or a document): look at one of those instead: "
+                "this run is made of other runs: give its plan or document as the agent, or look at one of those: "
                 + ", ".join(dict.fromkeys(inside))
             )
         self.agent, self.records, self.judge, self.budget, self.journal = agent, records, judge, budget, journal

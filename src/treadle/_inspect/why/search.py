@@ -7,7 +7,7 @@ step at which it still does: there the run went wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from treadle._agent.agent import Agent
 from treadle._agent.agent_tool import DELEGATE
 from treadle._agent.checks import check_dialect
 from treadle._engine.run import Run
+from treadle._flows.flow import FlowAgent
 from treadle._inspect.evals.checks import Check
 from treadle._inspect.evals.stats import Share
 from treadle._inspect.why import candidates, reasons
@@ -26,7 +27,7 @@ from treadle._inspect.why.changes import Change
 from treadle._inspect.why.effects import Guesses, StandIn, Stub, Stubs
 from treadle._inspect.why.experiments import Experiment, Lab
 from treadle._inspect.why.findings import Cause, Causes
-from treadle._inspect.why.judges import ByMarks, ByModel, Custom, Judge, judge_for
+from treadle._inspect.why.judges import ByEnd, ByMarks, ByModel, Custom, Judge, judge_for
 from treadle._inspect.why.marks import Mark, check_step, marks_in
 from treadle._inspect.why.notebook import Notebook
 from treadle._inspect.why.patches import patch_for
@@ -39,7 +40,7 @@ from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
-from treadle._types.events import Record
+from treadle._types.events import Record, StepStarted
 
 AGAIN_WHEN_RANDOM = 3
 SHAKEN = 3
@@ -176,7 +177,8 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     problem = await lab.judge.judge(lab.state)
     if problem.right:
         raise ConfigError(f"nothing is wrong with this run by {lab.judge.name}: say what was expected")
-    if not lab.steps:
+    flow = isinstance(lab.agent, FlowAgent)
+    if not lab.steps and not flow:
         raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
     notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
     await notebook.open(lab.judge.name, problem.why)
@@ -185,7 +187,9 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
         lab.judge.remember(notebook)
     try:
         inside = await _inside(lab, marks)
-        if inside and inside[0].causes:  # what it was told there it repeats here
+        if not lab.steps and not inside:
+            raise ConfigError("none of the runs that this one is made of goes wrong by what was expected")
+        if inside and (inside[0].causes or inside[0].inside or flow):  # what it was told there it repeats here
             causes = msgspec.structs.replace(inside[0], run=lab.records[0].run, causes=(), located=None, inside=inside)
         else:
             causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
@@ -198,25 +202,38 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
 
 
 async def _inside(lab: Lab, marks: Sequence[Mark]) -> tuple[Causes, ...]:
-    """Search the runs of the agents that were asked, the last one first: what is wrong there is wrong here."""
-    wanted = [mark for mark in marks if mark.answer and not mark.step]
-    for step in reversed(lab.state.steps if wanted else []):
-        tool = lab.agent.toolkit.get(step.tool)
-        delegate = getattr(tool.execute, DELEGATE, None) if tool is not None else None
-        if not isinstance(delegate, Agent):
-            continue
+    """Search the runs that this one rests on, the last one first: what is wrong there is wrong here. Where the wrong
+    value only passed through a run, those before it are searched as well."""
+    flow = isinstance(lab.agent, FlowAgent)
+    wanted = [mark for mark in marks if (mark.answer or flow) and not mark.step]
+    judge = ByMarks(wanted) if wanted else ByEnd()
+    passed: tuple[Causes, ...] = ()
+    for run, agent in _parts(lab) if wanted or flow else ():
         try:
-            records = await lab.journal.load(f"{lab.records[0].run}.{step.call_id}")
-            inner = Lab(
-                cast("Agent[Any, Any]", delegate), records, ByMarks(wanted), lab.budget, journal=lab.journal,
-                stand_ins=lab.stand_ins,
-            )  # fmt: skip
-            found = await search(inner, None, wanted)
+            records = await lab.journal.load(run)
+            inner = Lab(agent, records, judge, lab.budget, journal=lab.journal, stand_ins=lab.stand_ins)
+            causes = await search(inner, None, wanted)
         except (ConfigError, RunNotFoundError):  # it went right there, or cannot be searched
             continue
-        if found.places:
-            return (found,)
-    return ()
+        if causes.causes or any(one.places for one in causes.inside):
+            return (causes,)
+        if causes.places or flow:
+            passed = passed or (causes,)
+    return passed
+
+
+def _parts(lab: Lab) -> Iterator[tuple[str, Agent[Any, Any]]]:
+    """Yield the runs of the agents that were asked and of the steps of a plan or document, with their agents."""
+    for step in reversed(lab.state.steps):
+        tool = lab.agent.toolkit.get(step.tool)
+        delegate = getattr(tool.execute, DELEGATE, None) if tool is not None else None
+        if isinstance(delegate, Agent):
+            yield f"{lab.records[0].run}.{step.call_id}", cast("Agent[Any, Any]", delegate)
+    if not isinstance(lab.agent, FlowAgent):
+        return
+    for event in [record.event for record in reversed(lab.records)]:
+        if isinstance(event, StepStarted) and (agent := lab.agent.part(event, lab.state)) is not None:
+            yield event.run, agent
 
 
 def _report(result: Causes) -> dict[str, Any]:
