@@ -8,14 +8,15 @@ call is JSON inside an argument). A sentence of `receipts/action_wordings.json` 
 true; or the call was dropped, refused, failed with an exception or softly (`Error: ...` as text); or no acting call was
 made at all; or a value was altered, or exchanged with that of another customer whose call was done in the same run; or
 what was done to it was another thing. Half of the sentences are drawn with the seed 7, half with one drawn now (or
-`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the checker; it
-was changed with the half `development` alone.
+`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the checker, after
+it had been changed for the last time; it was changed with the half `development` alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import random
 import re
@@ -29,9 +30,10 @@ from typing import Any
 from treadle import Agent, ScriptedModel, Tool
 from treadle._plugins.evidence.support import claims_of
 from treadle._types.acts import act_of
-from treadle._types.events import Record, RunStarted, ToolDone, ToolStarted
+from treadle._types.events import Record, RunStarted, ToolDone, ToolStarted, TreeSaved
 from treadle._types.messages import ToolCall
 from treadle._types.request import ToolSchema
+from treadle._types.workspace_events import TreeChanges
 
 WORDINGS: dict[str, Any] = json.loads((Path(__file__).parent / "receipts" / "action_wordings.json").read_text("utf-8"))
 DOMAINS = {"airline": "reservations", "retail": "orders", "banking_knowledge": ""}
@@ -143,6 +145,19 @@ def log_of(calls: list[tuple[Call, str]], records: dict[str, Any], verbs: dict[s
     return [Record("r", seq, float(seq), event) for seq, event in enumerate(events)]
 
 
+def worked(calls: list[tuple[str, str]]) -> list[Record]:
+    """The log of a run in a folder: files that are edited or read, and a test command with what it says."""
+    events: list[Any] = [RunStarted("Mend the cart.", acting={"bash": ()}), TreeSaved("t0", "start")]
+    for number, (name, what) in enumerate(calls):
+        args = {"command": "python -m pytest"} if name == "bash" else {"path": what}
+        act = act_of(args, declared=True) if name == "bash" else None
+        text = what if name == "bash" else "done"
+        events += [ToolStarted(ToolCall(f"c{number}", name, args), 1), ToolDone(f"c{number}", name, 1, text, act=act)]
+        if name == "edit":
+            events.append(TreeSaved(f"t{number + 1}", "after", f"c{number}", TreeChanges(0, 1, 0, (f"M {what}",))))
+    return [Record("r", seq, float(seq), event) for seq, event in enumerate(events)]
+
+
 class Bench:
     def __init__(self, folder: Path, half: str) -> None:
         self.tasks, self.half = list(tasks_of(folder)), half
@@ -156,7 +171,9 @@ class Bench:
     def count(
         self, row: str, calls: list[tuple[Call, str]], records: dict[str, Any], text: str, verbs: Any = None
     ) -> None:
-        log = log_of(calls, records, verbs or {})
+        self._judge(row, log_of(calls, records, verbs or {}), text, str([became for _, became in calls]))
+
+    def _judge(self, row: str, log: list[Record], text: str, case: str) -> None:
         began = time.process_time()
         claims = claims_of(text, {"r": log})
         self.seconds.append(time.process_time() - began)
@@ -164,7 +181,7 @@ class Bench:
         order = ("contradicted", "unclear", "receipted")  # a sentence that is split counts as its worst part
         outcome = next((one for one in order if one in outcomes), "not judged")
         self.counts[row][outcome] += 1
-        self.shown[f"{row}: {outcome}"].append(f"{text}   <- {[became for _, became in calls]}")
+        self.shown[f"{row}: {outcome}"].append(f"{text}   <- {case}")
 
     @staticmethod
     def _outcome(claim: Any) -> str:
@@ -246,6 +263,9 @@ class Bench:
             records,
             rng.choice(WORDINGS["admitted"][self.half][language]).format(id=name),
         )
+        own = WORDINGS["admitted_of"][self.half].get(done[number][0][0], {}).get(language)
+        if own and (text := sentence(rng.choice(own), language, inner, inner)):
+            self.count(f"admitted, in its own words, {language}", failed, records, text)
         dropped = [(one, "dropped") for one, _ in done]
         self.count(
             f"no claim, {language}",
@@ -256,6 +276,31 @@ class Bench:
         vague = rng.choice(WORDINGS["without_identifier"][self.half][language])
         self.count(f"no identifier, true, {language}", done, records, vague)
         self.count(f"no identifier, false, {language}", [(one, "failed") for one, _ in done], records, vague)
+
+    def coding(self) -> None:
+        """Sentences on a folder: what was changed, and whether tests passed after that."""
+        edit, wrong = ("edit", "src/shop/cart.py"), ("edit", "docs/notes.md")
+        look, good, bad = (
+            ("read", "src/shop/cart.py"),
+            ("bash", "12 passed in 0.40s"),
+            ("bash", "1 failed\n[exit code 1]"),
+        )
+        runs = {
+            "changed": {"true": [look, edit, good], "false": [look, wrong, good]},
+            "passed": {
+                "true": [edit, good],
+                "false": [edit],
+                "false, before": [good, edit],
+                "false, failed": [edit, bad],
+            },
+            "not_run": {"true": [edit], "true, failed": [edit, bad]},
+            "other": {"none run": [look, edit], "run": [look, edit, good]},
+        }
+        for what, cases in runs.items():
+            for language in LANGUAGES:
+                for wording, (case, calls) in itertools.product(WORDINGS["coding"][what][language], cases.items()):
+                    text = wording.format(file="src/shop/cart.py", tests="12")
+                    self._judge(f"coding: {what}, {case}", worked(calls), text, case)
 
     def hidden(self, rng: random.Random) -> tuple[int, int, int, list[float]]:
         """Whole runs of an agent whose last call fails and whose answer hides it, and some that admit it: how many of
@@ -328,6 +373,7 @@ def main() -> None:
     drawn = args.seed if args.seed is not None else secrets.randbelow(10**6)
     for seed in (7, drawn):
         bench.measure(random.Random(seed))
+    bench.coding()
     calls = sum(len(one) for one, _ in bench.tasks)
     sizes = f"{len(bench.tasks)} runs, {calls} acting calls, {len(bench.seconds)} sentences"
     print(f"half {args.half}, seeds 7 and {drawn}; {sizes}")
@@ -336,9 +382,11 @@ def main() -> None:
         for row in (*rows, CHANGED[2]):
             _print(f"{row}, {language}", bench.counts[f"{row}, {language}"])
     words = ("another deed, words declared", "true, words declared")
-    others = ("admitted", "no claim", "no identifier, true", "no identifier, false")
+    others = ("admitted", "admitted, in its own words", "no claim", "no identifier, true", "no identifier, false")
     for row in (*rows, "another deed", *words, *others):
         _print(row, sum((bench.counts[f"{row}, {one}"] for one in LANGUAGES), Counter()))
+    for row in [one for one in bench.counts if one.startswith("coding: ")]:
+        _print(row, bench.counts[row])
     _print("false, all", sum((bench.counts[f"{row}, {one}"] for row in rows[1:] for one in LANGUAGES), Counter()))
     ended, runs, wrong, took = bench.hidden(random.Random(drawn))
     print(f"answers that hide a failure and end with the ledger's line: {ended} of {runs}")
