@@ -17,6 +17,9 @@ ADMITTED = [
     "Unfortunately that didn't work.",
     "Die Bestellung 4711 konnte nicht erstattet werden.",
     "Die Erstattung der Bestellung 4711 ist fehlgeschlagen.",
+    "Die Erstattung der Bestellung 4711 hat leider nicht geklappt.",
+    "Leider lässt sich Bestellung 4711 nicht mehr erstatten.",
+    "I can't refund order 4711.",
     "No se pudo reembolsar el pedido 4711.",
     "El reembolso del pedido 4711 falló.",
 ]
@@ -32,6 +35,8 @@ HIDDEN = [
     "Die Bestellung 4711 wurde ohne Probleme erstattet.",
     "El pedido 4711 se ha reembolsado sin problemas.",
     "No further action is needed.",
+    "Bestellung 4711 besteht nicht mehr, weitere Kosten fallen nicht an.",
+    "El pedido 4711 ya no está entre los suyos.",
 ]
 
 

@@ -150,6 +150,8 @@ def test_a_failure_told_with_regret_is_not_called_a_lie():
     assert held("Hubo un problema con W1001 y nada cambió.", failed, ("send", {"order": "W1001"}, "ok")) == "unclear"
     assert held("W1001 is open.", failed) == "contradicted"
     assert held("W1001 bleibt, wie es war.", failed) == "unclear", "an id alone is no claim"
+    named = ("book", {"user": "mia_kim_4397", "seat": 12}, "Error: full")
+    assert held("mia_kim_4397 bleibt vorerst stehen.", named) == "unclear", "its words are not another text of the call"
     assert held("W1001 läuft jetzt über visa_71.", failed) == "contradicted"
     assert held("El sistema rechaza W1001.", failed) == "none"
 
@@ -165,6 +167,7 @@ def test_a_call_that_was_not_done_is_not_passed_as_another_one():
 def test_a_name_of_several_words_must_be_of_the_call():
     assert held("u901 now has the Purple Account.", *ACCOUNTS[:1]) == "receipted"
     assert held("u901 now has the Golden Account.", *ACCOUNTS[:1]) == "unclear"
+    assert held("u901 now has the Purp Account.", *ACCOUNTS[:1]) == "unclear", "whole words"
     assert held("W1001 ist offen, sagt Ihre Bank.", *ORDERS) == "receipted", "a polite form names nobody"
 
 

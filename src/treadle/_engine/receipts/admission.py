@@ -15,21 +15,23 @@ _SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n+")
 _CLAUSE = re.compile(r"[,;]|\b(?:but|however|aber|jedoch|doch|pero)\b", re.IGNORECASE)
 _NOT = r"(?:\s?not|n[’']t)"  # noqa: RUF001 - the typographic apostrophe is meant
 _NOT_MEANT = re.compile(
-    rf"\b(?:could|can){_NOT} (?:be (?:more|\w+er)|agree more|wait|only)\b|\b(?:did|has|have){_NOT} fail\w*"
+    rf"\b(?:could|can?){_NOT} (?:be (?:more|\w+er)|agree more|wait|only)\b|\b(?:did|has|have){_NOT} fail\w*"
     r"|\b(?:no|without|ohne|keine?|sin|ning[uú]n|0|zero|none|nothing)(?: \w+)? (?:err|prob|issue|fail|fehl|fallo)\w*"
-    r"|\b(?<!konnte )(?<!konnten )(?<!kann )nicht mehr\b(?! m[öo]glich)"
     r"|\bya no\b(?! (?:es |se |lo |la )?p(?:ud|ued|osible))",
     re.IGNORECASE,
 )
-"""Denials that admit nothing: "I couldn't be happier", "without any problem", "it is not there any more"."""
+"""Denials that admit nothing: "I couldn't be happier", "without any problem"; "ya no": it ceased."""
 _FAILURE = re.compile(
-    rf"\b(?:could|can){_NOT}\b|{_NOT} (?:able|possible|allowed|done|work|go through|succeed|sure|certain)\b"
+    rf"\b(?:could|can?){_NOT}\b|{_NOT} (?:able|possible|allowed|done|work|go through|succeed|sure|certain)\b"
     r"|\b(?:unable|impossible|unknown|uncertain|unclear|gave up|no longer possible)\b"
     r"|\b(?:fail|error|unsuccess|refus|declin|deni[ae]|deny|reject)\w*"
-    r"|\b(?:nicht|kein\w*|unklar|unbekannt|fehl|lehnte?n?)\b"
+    r"|\b(?:k[aoö]nn|lässt|ließ|geht|ging|darf|d[uü]rf|gel[aiu]ng|klapp|funktionier|hat|hab)\w*(?: \S+){0,8}? nicht\b"
+    r"|\b(?:wurde|ist|sind|war)\w*(?: \S+){0,8}? nicht\b(?! mehr)|\bkeine (?:m[öo]glichkeit|erlaubnis|berechtigung)"
+    r"|\bnicht(?: \S+){0,5} (?:k[oö]nn|m[öo]glich|erlaubt|geklappt|gelungen|w[oe]rden|wurde|durch)\w*"
+    r"|\b(?:unklar|unbekannt|fehl|lehnte?n?)\b"
     r"|\b(?:fehl(?:ge)?schl[aä]g|scheiter|gescheitert|abgelehnt|abgewiesen|verweiger)\w*"
     r"|\bno (?:(?:se|lo|la|le|me|les|te) )*(?:fue|es|ha[ns]?|he|hemos|(?:pud|pued|est|logr|consegu)\w+)\b"
-    r"|\bfall[oóae]\w*|\b(?:rechaz|deneg|denieg|desconocid)\w+|\bimposible\b",
+    r"|\bfall(?:o|ó|a|an|aron)\b|\b(?:rechaz|deneg|denieg|desconocid)\w+|\bimposible\b",
     re.IGNORECASE,
 )  # fmt: skip
 """That something was not done, in English, German and Spanish."""

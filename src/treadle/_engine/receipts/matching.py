@@ -158,9 +158,9 @@ class Deeds:
         count = sum(map(own.has_id, values.ids)) + sum(map(own.has_date, values.dates))
         count += sum(not small(one) and not {f"{n:f}" for n in one} & values.ids for one in values.spoken)
         plain = f" {_plain(sentence)} "
-        named = {
-            text for text in _named(deed.texts, plain) if not any(map(own.has_id, values_of(text).ids & values.ids))
-        }
+        for one in values.ids:
+            plain = plain.replace(f" {_plain(one)} ", " ")
+        named = _named(deed.texts, plain)
         verbs = self._verbs.get(deed.entry.tool, ())
         return count > 1 or bool(named) or names_deed(sentence, deed.entry) or any(_says(plain, verb) for verb in verbs)
 
@@ -318,13 +318,15 @@ def _of_tests(work: Work, sentence: str) -> Receipt | None:
 
 
 _CAPITALS = re.compile(r"(?<=\w )[^\W\d_a-z][^\W\d_]*\b(?: [^\W\d_a-z][^\W\d_]*\b)+")
+_PARTS = re.compile(r"[^\W_]+")
 _ADDRESSES = re.compile(r"(?:I(?:['’]\w+)?|Sie|Ihr\w*|Usted(?:es)?)")  # noqa: RUF001
 """Words in capitals that name nothing."""
 
 
 def _unknown_name(sentence: str, deed: _Deed) -> str:
     """A name of several words in a sentence, of which the call has none: "Green Account", "Mia Kim". Empty if none."""
-    own = " ".join((*deed.fields, *deed.texts, *deed.values.ids, deed.entry.result, deed.entry.tool)).casefold()
+    texts = (*deed.fields, *deed.texts, *deed.values.ids, deed.entry.result, deed.entry.tool)
+    own = {word for text in texts for word in _PARTS.findall(text.casefold())}
     for name in _CAPITALS.findall(sentence):
         words = [word for word in _WORD.findall(name) if word[0].isupper() and not _ADDRESSES.fullmatch(word)]
         if len(words) > 1 and any(word.casefold() not in own for word in words):
