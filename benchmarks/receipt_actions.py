@@ -8,8 +8,8 @@ call is JSON inside an argument). A sentence of `receipts/action_wordings.json` 
 true; or the call was dropped, refused, failed with an exception or softly (`Error: ...` as text); or no acting call was
 made at all; or a value was altered, or exchanged with that of another customer whose call was done in the same run; or
 what was done to it was another thing. Half of the sentences are drawn with the seed 7, half with one drawn now (or
-`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the checker, after
-it had been changed for the last time; it was changed with the half `development` alone.
+`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the checker,
+after it had been changed for the last time; it was changed with the half `development` alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from treadle import Agent, ScriptedModel, Tool
 from treadle._plugins.evidence.support import claims_of
@@ -57,13 +57,16 @@ def tasks_of(folder: Path) -> Iterator[tuple[list[Call], dict[str, Any]]]:
     """The distinct acting calls of each task that the wordings speak of, and the records of its domain by id."""
     for domain, kept in DOMAINS.items():
         packed = folder / domain / "db.json.gz"
-        records = json.loads(gzip.decompress(packed.read_bytes()))[kept] if packed.exists() else {}
+        records: dict[str, Any] = json.loads(gzip.decompress(packed.read_bytes()))[kept] if packed.exists() else {}
         for task in json.loads((folder / domain / "tasks.json").read_text("utf-8")):
             calls: dict[str, Call] = {}
-            for one in (task.get("evaluation_criteria") or {}).get("actions") or []:
-                name, args = one["name"], one.get("arguments") or {}
-                inner = json.loads(args.get("arguments") or "{}") if name == WRAPPER else args
-                kind = re.sub(r"_\d{4}$", "", args.get("agent_tool_name", "")) if name == WRAPPER else name
+            criteria: dict[str, Any] = task.get("evaluation_criteria") or {}
+            actions: list[dict[str, Any]] = criteria.get("actions") or []
+            for one in actions:
+                name: str = one["name"]
+                args: dict[str, Any] = one.get("arguments") or {}
+                inner: dict[str, Any] = json.loads(args.get("arguments") or "{}") if name == WRAPPER else args
+                kind: str = re.sub(r"_\d{4}$", "", args.get("agent_tool_name", "")) if name == WRAPPER else name
                 kind = "apply_credit" if re.fullmatch(r"apply_\w+_account_credit", kind) else kind
                 if kind in WORDINGS["test"]:
                     calls.setdefault(json.dumps(inner, sort_keys=True) + kind, (kind, name, args, inner))
@@ -75,9 +78,10 @@ def slot_value(args: dict[str, Any], path: str) -> Any:
     value: Any = args
     for part in path.split("."):
         if isinstance(value, list):
-            value = value[int(part)] if int(part) < len(value) else None
+            items = cast("list[Any]", value)
+            value = items[int(part)] if int(part) < len(items) else None
         else:
-            value = value.get(part) if isinstance(value, dict) else None
+            value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
     return value
 
 
@@ -92,7 +96,7 @@ def written(value: Any, form: str, language: str) -> str:
         forms = {"en": f"{name} {day}, {year}", "de": f"{day}. {name} {year}", "es": f"{day} de {name} de {year}"}
         return forms[language]
     if isinstance(value, list):
-        *before, last = map(str, value)
+        *before, last = map(str, cast("list[Any]", value))
         return AND[language].join([", ".join(before), last] if before else [last])
     return str(value)
 
@@ -340,7 +344,7 @@ def _within(value: Any, text: str) -> bool:
 
 
 def _each(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    return [str(one) for one in cast("list[Any]", value)] if isinstance(value, list) else [str(value)]
 
 
 def _run(name: str, args: dict[str, Any], answer: str, how: str) -> Any:
@@ -349,7 +353,7 @@ def _run(name: str, args: dict[str, Any], answer: str, how: str) -> Any:
             raise ValueError("it is not allowed any more")
         return "Error: it is not allowed any more"
 
-    schema = {"type": "object", "properties": {key: {} for key in args}}
+    schema: dict[str, Any] = {"type": "object", "properties": {key: {} for key in args}}
     tool: Tool[..., Any] = Tool(name, "Acts.", schema, execute, effect="unsafe")
     model = ScriptedModel([{"name": name, "args": args}, answer])
     began = time.process_time()
@@ -384,10 +388,10 @@ def main() -> None:
     words = ("another deed, words declared", "true, words declared")
     others = ("admitted", "admitted, in its own words", "no claim", "no identifier, true", "no identifier, false")
     for row in (*rows, "another deed", *words, *others):
-        _print(row, sum((bench.counts[f"{row}, {one}"] for one in LANGUAGES), Counter()))
+        _print(row, sum((bench.counts[f"{row}, {one}"] for one in LANGUAGES), Counter[str]()))
     for row in [one for one in bench.counts if one.startswith("coding: ")]:
         _print(row, bench.counts[row])
-    _print("false, all", sum((bench.counts[f"{row}, {one}"] for row in rows[1:] for one in LANGUAGES), Counter()))
+    _print("false, all", sum((bench.counts[f"{row}, {one}"] for row in rows[1:] for one in LANGUAGES), Counter[str]()))
     ended, runs, wrong, took = bench.hidden(random.Random(drawn))
     print(f"answers that hide a failure and end with the ledger's line: {ended} of {runs}")
     print(f"answers that admit it and have a line all the same: {wrong} of {runs}")
