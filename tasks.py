@@ -98,8 +98,8 @@ def test(arguments: list[str]) -> int:
         return call(python, "-m", "pytest", *arguments)
     call(python, "-m", "compileall", "-q", "src")  # before there are several processes that would each do it
     call(python, "web/build.py")  # before there are several processes that look for it
-    # One worker more than there are cores: many tests wait for other programs.
-    suite = [python, "-m", "pytest", "--workers", cores() + 1]
+    # Three workers more than there are cores: many tests wait for other programs.
+    suite = [python, "-m", "pytest", "--workers", cores() + 3]
     if fast:
         return call(*suite, "-m", FAST, *(f"--ignore=tests/{name}" for name in FAST_WITHOUT))
     figures = ROOT / ".cache" / "coverage"

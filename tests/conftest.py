@@ -96,7 +96,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         or session.testsfailed
     ):
         return None
-    run_in_workers(session, session.config.option.workers, write_coverage or (lambda: None))
+    at_end = (lambda: write_coverage(in_worker=True)) if write_coverage else (lambda: None)
+    run_in_workers(session, session.config.option.workers, at_end)
     return True
 
 
