@@ -122,7 +122,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "an effect that is none": (lambda: agent([tool(plain, effect="none")]), "pure, idempotent, unsafe"),  # pyright: ignore
     "an approval that is none": (lambda: agent([tool(plain, approval="always")]), "approval must be one of"),  # pyright: ignore
     "text for a function": (lambda: tool("add"), "takes a function"),  # pyright: ignore
-    "no such built-in": (lambda: builtin("serch"), "expected one of: arxiv"),
+    "no such built-in": (lambda: builtin("serch"), "expected one of: a2a, arxiv"),
     # models
     "no model": (lambda: resolve_model(None), "'provider:model'"),  # pyright: ignore
     "a bare name": (lambda: resolve_model("gpt-5-mini"), "'openai:gpt-5-mini'"),

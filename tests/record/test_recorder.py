@@ -65,7 +65,7 @@ def test_traffic_files_have_no_keys_and_are_whole(tmp_path: Path):
 def test_what_nothing_was_written_of_is_not_counted_as_recorded(tmp_path: Path):
     memory, said = Memory(), list[str]()
     recorder = Recorder([RunWriter(MemoryJournal(), "program")], said.append)
-    for path in ("/v1/embeddings", "/v1/completions", "/api/chat", "/api/chat"):
+    for path in ("/v1/embeddings", "/v1/completions", "/api/embed", "/api/embed"):
         other = exchange(memory)
         other.path = path
         recorder(other)
@@ -78,7 +78,7 @@ def test_what_nothing_was_written_of_is_not_counted_as_recorded(tmp_path: Path):
     assert recorder.recorded == 0
     assert sum("is no request that becomes a run" in line for line in said[:-1]) == 3
     assert sum("no JSON that can be read" in line for line in said[:-1]) == 2
-    assert "2 because .../chat is no request" in said[-1]
+    assert "2 because .../embed is no request" in said[-1]
     assert recorder.missed.total() == 6
 
 

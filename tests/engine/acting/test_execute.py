@@ -36,13 +36,14 @@ def model(*after: Any) -> ScriptedModel:
 
 
 def test_no_other_module_runs_a_tool():
+    """But the stand-ins of experiments, which the gate has asked: in a sandbox over the files of the run."""
     importers = [
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom) and any(alias.name == "run_call" for alias in node.names)
     ]
-    assert importers == ["_engine/acting/execute.py"]
+    assert sorted(importers) == ["_engine/acting/execute.py", "_inspect/why/workspace.py"]
 
 
 class Broken(Plugin):
