@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Generator, Iterator
 from datetime import date, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         or session.testsfailed
     ):
         return None
-    at_end = (lambda: write_coverage(in_worker=True)) if write_coverage else (lambda: None)
+    at_end = partial(write_coverage, in_worker=True) if write_coverage else lambda: None
     run_in_workers(session, session.config.option.workers, at_end)
     return True
 

@@ -70,7 +70,7 @@ def measure(folder: Path) -> Any:
     from slipcover.importer import SlipcoverLoader
 
     # Half the time of instrumenting goes into finding the lines that are nothing but annotations; they run as well.
-    slipcover._get_annotation_only_lines = lambda co: frozenset()
+    setattr(slipcover, "_get_annotation_only_lines", lambda code: frozenset[int]())  # noqa: B010
     cover = Slipcover(branch=True, source=[str(SOURCE)])
 
     class Instrument(MetaPathFinder):
@@ -98,7 +98,8 @@ def packages_of(report: dict[str, Any]) -> dict[str, Package]:
     for path, entry in report["files"].items():
         parts = PurePath(path).parts
         below = parts[parts.index("treadle") + 1 :]
-        if len(below) == 1 or not below[0].startswith("_"):  # modules that only hand out names, imported before anything can be instrumented
+        # Modules that only hand out names, imported before anything can be instrumented.
+        if len(below) == 1 or not below[0].startswith("_"):
             continue
         package = packages[below[0]]
         summary = entry["summary"]
