@@ -1,14 +1,16 @@
 """How often `find_causes` names the cause of a run first: at least 60 runs that are spoilt in a known way, generated.
 
-python3 tasks.py measure spoilt [SEED]
+python3 tasks.py measure spoilt [SEED] [--read local:qwen2.5-coder-1.5b]
 
 Ten kinds of cause, each in a run that is short, long (60 steps), long with tools of which nobody knows what they do,
 recorded from two other programs (messages as OpenAI and as Anthropic write them), and with an agent inside. Half of
-them have a fixed seed, half one that is drawn when this is run. The models are rules.
+them have a fixed seed, half one that is drawn when this is run. The models are rules. `--read` measures instead what a
+model names that is given the log of each run and asked for the cause.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import random
@@ -22,10 +24,23 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from why.reading import read
 
-from treadle import Agent, Budget, BudgetExhaustedError, Plugin, RunContext, ScriptedModel, Tool, find_causes, tool
+from treadle import (
+    Agent,
+    Budget,
+    BudgetExhaustedError,
+    Model,
+    Plugin,
+    RunContext,
+    ScriptedModel,
+    Tool,
+    find_causes,
+    tool,
+)
 from treadle._inspect.why.changes import Change
 from treadle._journal.memory import MemoryJournal
+from treadle._models.catalog.registry import resolve_model
 from treadle._record.imports.files import import_file
 from treadle._types.events import MessageAdded
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage, text_of
@@ -248,6 +263,27 @@ async def searched(case: Spoilt) -> tuple[int, int, int, int]:
     return rank, found.requests, found.tokens, false
 
 
+async def reading(case: Spoilt, model: Model, most: int) -> dict[str, Any]:
+    """What a model says that is simply given the log."""
+    journal = MemoryJournal()
+    _, run = await recorded(case, journal)
+    inside = [one.run_id for one in await journal.list(parent=run)]
+    records = [record for one in (*inside, run) for record in await journal.load(one)]
+    names = {"temperature": "temperature", "trim": "max_history", "limit": "max_iterations", "budget": "budget"}
+    by = (names.get(case.kind, "By order of"),)
+    return {"case": case.name, "seed": case.seed, **await read(model, records, case.right, by, most)}
+
+
+async def asked(args: argparse.Namespace) -> int:
+    model = resolve_model(args.read)
+    rows: list[dict[str, Any]] = []
+    for case in cases(args.seed):
+        rows.append(await reading(case, model, args.chars))
+        print(json.dumps(rows[-1], ensure_ascii=False), flush=True)
+    print(f"named by {args.read}, which reads the log: {sum(row['read'] for row in rows)} of {len(rows)}")
+    return 0
+
+
 async def main(seed: int) -> int:
     began, results = time.process_time(), dict[Spoilt, tuple[int, int, int, int]]()
     for case in cases(seed):
@@ -266,4 +302,10 @@ async def main(seed: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else random.SystemRandom().randrange(10**6))))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seed", nargs="?", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--read", default="", metavar="MODEL", help="measure what this model names that reads the logs")
+    parser.add_argument("--chars", type=int, default=6000, help="how much of a log it gets")
+    parser.add_argument("-v", action="store_true", help="what was named in place of the cause")
+    arguments = parser.parse_args()
+    sys.exit(asyncio.run(asked(arguments) if arguments.read else main(arguments.seed)))
