@@ -1,7 +1,7 @@
 """What the persons of AgentDojo's acting tasks want done, as intents.
 
 Written from the prompts and the descriptions of the tools alone, by somebody who had seen no environment, solution or
-attack. A task that is not here acts on nothing. Where the act itself stands in what is read, the act is left open (`ask`).
+attack. A task that is not here acts on nothing. Where the act itself stands in what is read, it is left open (`ask`).
 """
 
 from __future__ import annotations
