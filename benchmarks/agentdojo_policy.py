@@ -44,8 +44,9 @@ from mcp_types import CallToolResult, ListToolsResult, TextContent  # noqa: E402
 from mcp_types import Tool as RemoteTool  # noqa: E402
 
 from treadle import Agent, Approval, LocalModel, McpServer, McpTools, ScriptedModel, Tool  # noqa: E402
+from treadle._engine.acting.deriving import derived  # noqa: E402
 from treadle._types.intent import in_words  # noqa: E402
-from treadle.events import IntentSet, ToolDone, ToolStarted  # noqa: E402
+from treadle.events import ToolDone, ToolStarted  # noqa: E402
 from treadle.messages import ToolCall  # noqa: E402
 
 VERSION = "v1.2.2"
@@ -467,25 +468,13 @@ async def derive(name: str, part: tuple[int, int]) -> dict[str, Any]:
     async with LocalModel(name) as model:
         for suite, user, calls in acting:
             environment = user.init_environment(environment_for(suite, "", kept))
-            agent = Agent(model, tools_for(suite, environment, setup), may="derive", selection_threshold=None)
-            run = agent.start(user.PROMPT)
-
-            def sink(record: Any, run: Any = run) -> None:
-                if isinstance(record.event, IntentSet):
-                    run.cancel()
-
-            run.subscribe(sink)
-            await run
-            sets = [record.event.intent for record in run.records if isinstance(record.event, IntentSet)]
-            made = sets[0] if sets else None
+            made = await derived(model, tools_for(suite, environment, setup), [user.PROMPT])
             wanted = {call.function for call, _ in calls if call.function in UNSAFE | PRIVATE}
-            named = {permit.tool for permit in made.act} if made else set()
-            one = None
-            if made:
-                one = await play(suite, user, environment, [[call] for call in calls], setup, "", made)
+            named = {permit.tool for permit in made.act}
+            one = await play(suite, user, environment, [[call] for call in calls], setup, "", made)
             rows.append({
                 "task": f"{suite.name} {user.ID}", "right_tools": named == wanted, "all_tools": wanted <= named,
-                "unasked": bool(one and one.finished and not one.asked_user), "may": str(made and in_words(made)),
+                "unasked": one.finished and not one.asked_user, "may": in_words(made),
             })  # fmt: skip
             print(json.dumps(rows[-1]), flush=True)
     keys = ("right_tools", "all_tools", "unasked")

@@ -15,7 +15,8 @@ from treadle._engine.acting.picking import value_forms
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
 from treadle._engine.requests.model_calls import ask
-from treadle._engine.structured import structured_llm_call
+from treadle._engine.structured import Ask, structured_llm_call
+from treadle._models.base import Model
 from treadle._tools.base import Tool
 from treadle._types.dates import replace_dates
 from treadle._types.errors import ConfigError
@@ -43,7 +44,8 @@ async def settle_intent(run: Execution, ask_person: AskPerson) -> None:
     if run.parent is not None or not any(map(_acts, run.tools.toolkit)):
         return
     if provenance.intent is None:
-        await run.emit(IntentSet(await _derived(run, provenance.words), "model"))
+        order = derived(run.current.model, list(run.tools.toolkit), provenance.words, partial(ask, run, "intent"))
+        await run.emit(IntentSet(await order, "model"))
     intent = provenance.intent
     if intent is None or provenance.confirmed or not _needs_confirmation(intent):
         return
@@ -75,23 +77,30 @@ def _acts(tool: Tool) -> bool:
     return tool.effect != "pure"
 
 
-async def _derived(run: Execution, words: Sequence[str]) -> Intent:
-    tools = list(run.tools.toolkit)
+async def derived(model: Model, tools: Sequence[Tool], words: Sequence[str], ask: Ask | None = None) -> Intent:
+    """Return what a model chooses, among the values in these words, as what the tools may do."""
     values = values_in("\n".join(words))
     schema = {
         "type": "object",
         "properties": {
             "read": {"type": "array", "items": {"enum": [tool.name for tool in tools if not _acts(tool)] or [""]}},
             "act": {"type": "array", "maxItems": 6,
-                    "items": {"anyOf": [_choices(tool, values) for tool in tools if _acts(tool)]}},
+                    "items": {"anyOf": [_choices(tool) for tool in tools if _acts(tool)]}},
         },
         "required": ["read", "act"],
         "additionalProperties": False,
+        "$defs": {  # named once: a small model reads all of this
+            "item": {"enum": [*values, _LATER]},
+            "value": {"enum": [*values, _LEFT_OUT, _LATER]},
+            "text": {"enum": [*values, _LEFT_OUT, _LATER, _WRITTEN]},
+            "number": {"enum": [*_numbers(values, whole=False), _LEFT_OUT, _LATER]},
+            "integer": {"enum": [*_numbers(values, whole=True), _LEFT_OUT, _LATER]},
+            "boolean": {"enum": [True, False, _LEFT_OUT]},
+        },
     }  # fmt: skip
     result = await structured_llm_call(
-        run.current.model, _ORDER.format(words="\n".join(words)), schema, default_value={"read": [], "act": []},
-        name="intent", ask=partial(ask, run, "intent"),
-    )  # fmt: skip
+        model, _ORDER.format(words="\n".join(words)), schema, default_value={"read": [], "act": []}, name="intent", ask=ask
+    )
     chosen: dict[str, list[Any]] = result.value
     by_name = {tool.name: tool for tool in tools}
     acts = [_permit(by_name[one["tool"]], one) for one in chosen["act"] if one.get("tool") in by_name]
@@ -111,20 +120,19 @@ def _permit(tool: Tool, chosen: Mapping[str, Any]) -> Permit:
     return Permit(tool.name, 1, rules)
 
 
-def _choices(tool: Tool, values: Sequence[str]) -> dict[str, Any]:
+def _choices(tool: Tool) -> dict[str, Any]:
     properties: Any = tool.parameters.get("properties") or {}
     fields: dict[str, Any] = {"tool": {"const": tool.name}}
     for name, schema in properties.items():
         kind: Any = schema.get("type")
+        free = name not in tool.identifies
         if kind == "array":
-            fields[name] = {"type": "array", "items": {"enum": [*values, _LATER]}}
-        elif kind in ("number", "integer"):
-            fields[name] = {"enum": [*_numbers(values, whole=kind == "integer"), _LEFT_OUT, _LATER]}
-        elif kind == "boolean":
-            fields[name] = {"enum": [True, False, _LEFT_OUT]}
+            fields[name] = {"type": "array", "items": {"$ref": "#/$defs/item"}}
+        elif "enum" in schema and kind not in ("number", "integer", "boolean"):
+            fields[name] = {"enum": [*schema["enum"], _LEFT_OUT, _LATER, *([_WRITTEN] if free else ())]}
         else:
-            free = [] if name in tool.identifies else [_WRITTEN]
-            fields[name] = {"enum": [*schema.get("enum", values), _LEFT_OUT, _LATER, *free]}
+            known = kind if kind in ("number", "integer", "boolean") else "text" if free else "value"
+            fields[name] = {"$ref": f"#/$defs/{known}"}
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
