@@ -89,7 +89,7 @@ async def derived(model: Model, tools: Sequence[Tool], words: Sequence[str], ask
         },
         "required": ["read", "act"],
         "additionalProperties": False,
-        "$defs": {  # named once: a small model reads all of this
+        "$defs": {  # named once, so that the request stays short
             "item": {"enum": [*values, _LATER]},
             "value": {"enum": [*values, _LEFT_OUT, _LATER]},
             "text": {"enum": [*values, _LEFT_OUT, _LATER, _WRITTEN]},
