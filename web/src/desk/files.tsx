@@ -174,10 +174,12 @@ function AllFiles({ run, seq }: { run: string; seq: number }) {
 /** What would change in the person's folder, and the question whether it may. */
 function Bring({ run, seq, exact, done }: { run: string; seq: number; exact: boolean; done: () => void }) {
   const [failed, setFailed] = useState("");
+  const [sent, setSent] = useState<object | null>(null);
   const reading = useReading(() => desk.wouldBring(run, seq, exact), `${run} ${seq} ${exact}`);
   const found = reading.value;
   if (!found) return <Waiting reading={reading} what="This cannot be done" />;
   const change = async () => {
+    setSent(found);
     try {
       await desk.bring(run, seq, { exact, now: found.now });
       say(`${plural(found.changes.length, "file")} changed in ${found.folder}.`);
@@ -206,7 +208,7 @@ function Bring({ run, seq, exact, done }: { run: string; seq: number; exact: boo
         </p>
       )}
       <p class="files-ways">
-        <button type="button" class="primary" disabled={found.conflicts.length > 0} onClick={() => void change()}>
+        <button type="button" class="primary" disabled={found.conflicts.length > 0 || sent === found} onClick={() => void change()}>
           Change {plural(found.changes.length, "file")}
         </button>
         <button type="button" onClick={done}>

@@ -24,6 +24,7 @@ from treadle._models.transport.failures import Origin, connection_lost, error_fo
 from treadle._models.transport.wire import encode
 from treadle._types.errors import MissingExtraError, ModelError
 
+_HEALTH_SECONDS = 2.0
 ORIGIN = Origin("local", "this machine")
 CPU_BATCH = 32
 GPU_BATCH = 512
@@ -120,6 +121,19 @@ class Runtime:
             raise connection_lost(
                 ORIGIN, f"the connection to the runtime was lost ({error or type(error).__name__})"
             ) from error
+
+
+def answers(address: str, key: str) -> bool:
+    """Return whether a model that another process has loaded is still there, under this key."""
+    url = urlsplit(address)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=_HEALTH_SECONDS)
+    try:
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {key}"})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 class InProcess(Runtime):

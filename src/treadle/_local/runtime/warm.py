@@ -6,21 +6,17 @@ It is a worker like that of `Isolated`, which ends by itself when nobody has use
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from treadle._local.runtime import lease as leases
 from treadle._local.runtime.lease import Lease
-from treadle._local.runtime.runtime import Options
+from treadle._local.runtime.runtime import Options, answers
 from treadle._local.runtime.worker import Order, Remote, end, start
 from treadle._version import __version__
-
-_HEALTH_SECONDS = 2.0
 
 
 class Warm(Remote):
@@ -52,7 +48,7 @@ def attach(options: Options) -> Warm | None:
         return None
     try:
         lease = leases.read(path)
-        if lease is None or not _answers(lease):
+        if lease is None or not answers(lease.address, lease.key):
             key = secrets.token_urlsafe(24)
             process, address = start(Order(options, key, str(path), options.warm_seconds))
             end(process)  # the one that loaded the model is its child
@@ -66,17 +62,3 @@ def attach(options: Options) -> Warm | None:
 def _path(options: Options) -> Path:
     name = hashlib.sha256(msgspec.json.encode((options, __version__))).hexdigest()[:16]
     return leases.leases() / f"{name}.json"
-
-
-def _answers(lease: Lease) -> bool:
-    """Return whether it is still there: a process that was killed leaves its file."""
-    url = urlsplit(lease.address)
-    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=_HEALTH_SECONDS)
-    try:
-        # With the key: another program may have been given the port since.
-        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {lease.key}"})
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
