@@ -181,7 +181,6 @@ CLIENTS = {
     "_tools/mcp/auth/guarded_http.py": "the flows of the MCP SDK are made of its requests",
     "_models/catalog/default.py": "looks for servers on this machine before aiohttp is imported",
     "_local/runtime/runtime.py": "talks to its own child process",
-    "_local/runtime/warm.py": "asks whether a child of an earlier command is still there",
     "_testing/servers.py": "for the tests of programs that use Treadle",
 }
 """Who opens connections by HTTP, and why it is not the first."""
