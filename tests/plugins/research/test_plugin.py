@@ -17,7 +17,7 @@ from kit import call, go
 from treadle import Agent, ConfigError, DagAgent, KnowledgeBase, ScriptedModel, builtin, tool
 from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
-from treadle.plugins import Research
+from treadle.plugins import Plugin, Research, RunContext
 
 PAGES = {
     "Anna Weber": "Anna Weber was an Austrian writer. She was born in Graz in 1931 and wrote four novels.",
@@ -121,6 +121,45 @@ def test_the_model_is_told_once_and_what_is_left_is_marked(base: KnowledgeBase):
 
     dropped = agent(researcher(write(wrong)), base, plugins=[Research(revisions=0, unsupported="drop")]).run_sync("q")
     assert "prize" not in dropped.answer
+
+
+class Turns(Plugin):
+    """Counts how often the event loop goes round, and notes it before and after the plug-in between two of these."""
+
+    name = "turns"
+    count = 0
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+
+    async def on_answer(self, run: RunContext, answer: str) -> str:
+        self.at.append(Turns.count)
+        return answer
+
+
+@pytest.mark.parametrize("pages", [300, 0])
+def test_an_answer_is_checked_beside_the_event_loop(pages: int):
+    @tool(untrusted=True, effect="pure")
+    def fetch() -> str:
+        """Fetch a page."""
+        return "Graz lies on the Mur. " + "7 and 8, " * 30 * pages
+
+    async def main() -> None:
+        async def count() -> None:
+            while True:
+                Turns.count += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count())
+        around = (Turns(), Turns())
+        model = ScriptedModel([PLAN, call("fetch"), "Graz lies on the Mur."])
+        plugins: list[Plugin] = [around[0], Research(revisions=0), around[1]]
+        await Agent(model, [fetch], plugins=plugins).run("q")
+        counting.cancel()
+        (before,), (after,) = (one.at for one in around)
+        assert (after - before > 1_000) is bool(pages), after - before
+
+    asyncio.run(main())
 
 
 def test_what_other_tools_find_is_a_source_too(base: KnowledgeBase):

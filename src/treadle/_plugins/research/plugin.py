@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,8 +11,8 @@ import msgspec
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.memory.citations import chunks_in
-from treadle._plugins.research.checking import Checked, Unsupported, checked_answer
-from treadle._plugins.research.sources import sources_of
+from treadle._plugins.research.checking import Checked, Report, Unsupported, checked_answer
+from treadle._plugins.research.sources import Sources, sources_of
 from treadle._plugins.thinking.planner import plan_text
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread, spoken_before
@@ -19,7 +21,7 @@ from treadle._tools.base import Tool, ToolContext, ToolOutcome
 from treadle._tools.builtin.common import object_schema
 from treadle._tools.results import cut
 from treadle._types.errors import ConfigError, ToolError
-from treadle._types.events import MessageAdded, Noted, PlanChanged, PlanStep
+from treadle._types.events import MessageAdded, Noted, PlanChanged, PlanStep, Record
 from treadle._types.messages import ToolCall, UserMessage, text_of
 
 NOTE = "take_note"
@@ -113,15 +115,14 @@ class Research(Plugin):
         told = sum("told" in note for note in run.state.notes.get(self.name, ()))
         if told >= self.revisions or not answer.strip() or _is_data(answer):
             return answer
-        missing = checked_answer(answer, sources_of(run.records), "keep").unsupported
-        if not missing:
+        sources, report = await asyncio.to_thread(_compared, answer, list(run.records), "keep")
+        if not report.unsupported:
             return answer
         await run.emit(Noted(self.name, {"told": told + 1}))
-        return UserMessage(_objection(missing, sources_of(run.records).texts.keys()), kind="note")
+        return UserMessage(_objection(report.unsupported, sources.texts.keys()), kind="note")
 
     async def on_answer(self, run: RunContext, answer: str) -> str:
-        sources = sources_of(run.records)
-        report = checked_answer(answer, sources, self.unsupported)
+        sources, report = await asyncio.to_thread(_compared, answer, list(run.records), self.unsupported)
         done = report.sentences
         noted = {
             "sentences": len(done),
@@ -138,11 +139,11 @@ class Research(Plugin):
 
     async def _take(self, context: ToolContext, fact: str, source: int) -> str:
         run: RunContext = context.run
-        sources = sources_of(run.records)
+        sources = await asyncio.to_thread(sources_of, list(run.records))
         if source not in sources.texts:
             known = ", ".join(map(str, list(sources.texts)[:20])) or "none so far"
             raise ToolError(f"there is no source {source}; what was read has these ids: {known}")
-        if why := sources.why_not(fact, [source]):
+        if why := await asyncio.to_thread(sources.why_not, fact, [source]):
             raise ToolError(f"source {source} does not say so: {why}. Note what it says, in its own words")
         if (kept := {"fact": fact, "source": source}) not in notes(run):
             await run.emit(Noted(self.name, {"note": kept}))
@@ -152,6 +153,12 @@ class Research(Plugin):
 def notes(run: RunContext) -> list[dict[str, Any]]:
     """Return what was noted, in order."""
     return [note["note"] for note in run.state.notes.get(Research.name, ()) if "note" in note]
+
+
+def _compared(answer: str, records: Sequence[Record], unsupported: Unsupported) -> tuple[Sources, Report]:
+    """Hold an answer against what was read; long pages take their time, which the event loop does not have."""
+    sources = sources_of(records)
+    return sources, checked_answer(answer, sources, unsupported)
 
 
 def _is_data(answer: str) -> bool:
