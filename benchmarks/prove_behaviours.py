@@ -50,6 +50,8 @@ def notices(path: str, test: str) -> str:
     with tempfile.TemporaryDirectory(prefix="treadle-mutation-") as folder:
         copy = Path(folder) / "src"
         shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
+        static = "treadle/_server/static"
+        (copy / static).symlink_to(ROOT / "src" / static)  # the page, which a test may build first
         target = copy / "treadle" / file
         source = target.read_text("utf-8")
         if source.count(old) < 1:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kit import call, echo, go
+from kit import echo, go
+from models.loopback import Loopback, reply
+from models.openai.chat_kit import whole
 from treadle import Agent, ModelRegistry, OpenAIModel, Reply, ScriptedModel
 from treadle._types.errors import ConfigError, UnknownModelError
 from treadle._types.events import ThinkDone
@@ -87,7 +89,12 @@ def _calls():
 def test_a_profile_maps_parameters():
     profile = Profile(tool_call=True, accepts_temperature=False, token_cap_name="max_completion_tokens")
     assert profile.with_abilities({"tool_call": False}).forced_tool is False
-    result = go(
-        Agent(ScriptedModel([call("echo", text="x"), "done"], profile=profile), [echo], temperature=0.5).run("q")
-    )
-    assert result.answer == "done"
+
+    async def main() -> None:
+        async with Loopback([reply(whole(content="done"))]) as server:
+            model = OpenAIModel("m", base_url=server.url, profile=profile)
+            assert (await Agent(model, [echo], temperature=0.5, max_tokens=9).run("q")).answer == "done"
+            body = server.received[0].json
+            assert (body.get("max_completion_tokens"), body.keys() & {"temperature", "max_tokens"}) == (9, set())
+
+    go(main())
