@@ -55,6 +55,7 @@ def test_an_agent_from_a_document():
     document = parse_document({"agent": {"llm_id": "x@OpenAI", "tools": [{"component_name": "calculator"}]}})
     model = ScriptedModel(["hello"])
     assert go(GraphAgent(document, Path(), model=model).run("hi")).answer == "hello"
+    assert "calculator" in {offered.name for offered in model.requests[0].tools}
 
 
 def test_a_probe_says_what_really_works():
