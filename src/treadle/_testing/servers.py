@@ -7,8 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from aiohttp import ClientConnectionError, ClientSession, ClientTimeout, web
+from aiohttp import ClientConnectionError, ClientTimeout, web
 
+from treadle._models.transport.http import session
 from treadle._testing.traffic import (
     STORED_HEADERS,
     Exchange,
@@ -19,6 +20,7 @@ from treadle._testing.traffic import (
 )
 
 _MAX_BODY = 64 * 2**20
+_NO_LIMIT = ClientTimeout(total=None, sock_connect=30.0)
 _CONNECTION_HEADERS = ("host", "content-length", "accept-encoding", "connection", "transfer-encoding")
 
 
@@ -140,23 +142,15 @@ class TrafficRecorder(_LoopbackServer):
         self.path = Path(path)
         self.upstream = upstream.rstrip("/")
 
-    async def __aenter__(self) -> Self:
-        self._session = ClientSession(timeout=ClientTimeout(total=None, sock_connect=30.0))
-        return await super().__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await super().__aexit__(kind, error, traceback)
-        await self._session.close()
-
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         data = await request.read()
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _CONNECTION_HEADERS}
         headers["accept-encoding"] = "identity"
         target = f"{self.upstream}{request.path_qs}"
         try:
-            answer = await self._session.request(request.method, target, data=data, headers=headers)
+            answer = await (await session()).request(
+                request.method, target, data=data, headers=headers, allow_redirects=False, timeout=_NO_LIMIT
+            )  # a redirect is for the caller to judge: its headers carry keys
         except ClientConnectionError as error:
             message = f"cannot reach {self.upstream}: {error}"
             return web.json_response({"error": {"type": "traffic_recorder", "message": message}}, status=502)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from treadle._tools.builtin.http.client import GuardedClient
 from treadle._tools.mcp.auth.store import CredentialFile, Credentials
 from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ModelError, ToolError, TreadleError
+from treadle.testing import TrafficRecorder
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-0123456789abcdef0123456789abcdef"
@@ -82,8 +84,8 @@ def server() -> Iterator[Redirecting]:
     redirecting.close()
 
 
-async def ask_model(model: Callable[..., Any], server: Redirecting) -> None:
-    result = await Agent(model("m", base_url=server.home, api_key=KEY), None, on_error="result").run("?")
+async def ask_model(model: Callable[..., Any], address: str) -> None:
+    result = await Agent(model("m", base_url=address, api_key=KEY), None, on_error="result").run("?")
     assert not result.success
 
 
@@ -127,11 +129,19 @@ async def side_request(server: Redirecting) -> None:
     await send(Origin("x", server.home), "POST", server.home, headers={"Authorization": KEY}, body=KEY.encode())
 
 
+async def recorded_traffic(server: Redirecting) -> None:
+    """What is recorded for a test is forwarded with its keys; where a redirect leads is for the caller to judge."""
+    with TemporaryDirectory() as folder:
+        async with TrafficRecorder(Path(folder) / "traffic.jsonl", server.home) as recorder:
+            await ask_model(AnthropicModel, recorder.url)
+
+
 LEAVING: dict[str, Callable[[Redirecting], Any]] = {
-    "openai": lambda server: ask_model(OpenAIModel, server),
-    "anthropic": lambda server: ask_model(AnthropicModel, server),
-    "gemini": lambda server: ask_model(GeminiModel, server),
+    "openai": lambda server: ask_model(OpenAIModel, server.home),
+    "anthropic": lambda server: ask_model(AnthropicModel, server.home),
+    "gemini": lambda server: ask_model(GeminiModel, server.home),
     "web tools": web_tool,
+    "recorded traffic": recorded_traffic,
     "MCP": mcp_server,
     "MCP after a login": mcp_login,
     "credentials, files, batches": side_request,
@@ -181,7 +191,6 @@ CLIENTS = {
     "_tools/mcp/auth/guarded_http.py": "the flows of the MCP SDK are made of its requests",
     "_models/catalog/default.py": "looks for servers on this machine before aiohttp is imported",
     "_local/runtime/runtime.py": "talks to its own child process",
-    "_testing/servers.py": "for the tests of programs that use Treadle",
 }
 """Who opens connections by HTTP, and why it is not the first."""
 
