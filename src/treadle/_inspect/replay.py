@@ -180,10 +180,10 @@ async def fork_at_record(
     copied = [(r.seq, r.time, r.event) for r in kept]
     copied += [(last + 1 + index, now, event) for index, event in enumerate(added)]
     await journal.append([Record(fork_id, *place, parent, 0, depth) for place in copied])
-    if any(isinstance(record.event, TreeSaved) for record in kept):
+    if trees := [record.event.tree for record in kept if isinstance(record.event, TreeSaved)]:
         from treadle._workspace.places import share  # few runs have files
 
-        share(journal, records[0].run, fork_id)
+        share(journal, records[0].run, fork_id, trees[-1])
     return fork_id
 
 

@@ -62,10 +62,13 @@ def folder_of(objects: Objects, run_id: str) -> Path:
     return objects.folder / "runs" / name
 
 
-def share(journal: Journal, origin: str, fork: str) -> None:
-    """Keep the trees of a run as long as its fork is there."""
+def share(journal: Journal, origin: str, fork: str, last: str) -> None:
+    """Keep the trees of a run as long as its fork is there. What follows the fork begins with the `last` one, also if
+    the fork itself was never driven."""
     if (objects := stored(journal)) is not None:
         objects.share(origin, fork)
+        if last:
+            objects.note(fork, bytes.fromhex(last), "forked")
         objects.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.terminal import call, script, treadle
+from cli.terminal import Terminal, call, script, treadle
 
 EDIT = call("edit", path="a.py", old="1", new="2")
 AGAIN = call("edit", path="a.py", old="2", new="3")
@@ -46,6 +46,26 @@ def test_a_first_question_is_taken_back_with_its_files(project: Path):
     assert out.count("-x = 1\n+x = 2") == 1
 
 
+def test_each_step_is_undone_with_its_files(project: Path):
+    """Going back through the steps that changed something, then the question; what follows begins there."""
+    back = ("/undo step", "/diff")
+    replies = (EDIT, AGAIN, "Three.", "Really.", AGAIN, "Three again.", "Really.")
+    out = code(project, "make it three", *back, "do it again", "/diff", *back, *back, *back, replies=replies)
+    said = [line for line in out.splitlines() if "undone" in line or line[:4] == "+x =" or "forgotten" in line]
+    step, question = "step {} and what came after it are undone", "the last question and its answer are forgotten"
+    two = "+x = 2"
+    assert [line.partition(",")[0] for line in said] == [
+        step.format(2), two, "+x = 3", step.format(1), two, question, two, step.format(1),
+    ]  # fmt: skip
+    assert out.endswith("no files were changed\n")
+
+
+def test_a_later_session_goes_on_from_before_the_undone_step(project: Path):
+    code(project, "make it three", "/undo 2", replies=(EDIT, AGAIN, "Three.", "Really."))
+    out = code(project, "/diff", "/undo 9", "/diff", options=("--continue",))
+    assert out.count("-x = 1\n+x = 2\n") == 2
+
+
 def test_another_folder_has_other_conversations(project: Path):
     code(project, "q", replies=("answer",))
     (project / "other").mkdir()
@@ -54,3 +74,34 @@ def test_another_folder_has_other_conversations(project: Path):
     assert done.code == 2
     assert "treadle code starts one" in done.err
     assert treadle(project, "chat", "--continue", stdin="x\n").code == 2
+
+
+def test_a_session_at_a_terminal_to_its_end(project: Path):
+    """Edit and tests, undone by a key and done again, with the cost, what the cache gave, and the final lines."""
+    (project / "test.sh").write_text("grep -q 'x = 2' a.py\n")
+    check = call("bash", command="sh test.sh && echo fine # pytest")
+    replies = (EDIT, check, "Two.", EDIT, "Two again.", "Tests were not run.")
+    model = script(project, *replies)
+    with Terminal(project, "code", "-w", "copy", "-y", "-m", model) as terminal:
+        terminal.wait_for_prompt()
+        terminal.type("make it two\r")
+        terminal.wait_for("[tests: ")
+        terminal.wait_for_prompt()
+        assert "[changed: a.py (+1 -1)]" in terminal.text
+        assert "passed]" in terminal.text
+        terminal.type("half a line\x1f")
+        terminal.wait_for("step 1 and what came after it are undone")
+        terminal.wait_for_prompt()
+        terminal.forget()
+        terminal.type("/diff\r")
+        terminal.wait_for("no files were changed")
+        terminal.wait_for_prompt()
+        terminal.type("once more\r")
+        terminal.wait_for("[tests: none were run]")
+        terminal.wait_for_prompt()
+        assert " tokens" in terminal.text
+        terminal.type("/apply\r")
+        terminal.wait_for("1 file changed in")
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+    assert (project / "a.py").read_text() == "x = 2\n"

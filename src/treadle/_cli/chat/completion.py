@@ -13,7 +13,7 @@ USAGES = {
     "tools": ("", "list the tools, and which ask first"),
     "approve": ("[TOOL|all|off]", "do not ask about this tool in this chat; off: ask again"),
     "fork": ("[N [TEXT]]", "answer the last question again from before step N"),
-    "undo": ("", "forget the last question and its answer"),
+    "undo": ("[step|N]", "forget the last question and its answer, or the last step that changed files, or step N"),
     "diff": ("[N]", "show what was changed in the files since the beginning, or in step N of the last run"),
     "apply": ("", "bring the changes into your folder, after showing them"),
     "file": ("[PATH|off]", "put a file into the next question (or write @PATH in it)"),

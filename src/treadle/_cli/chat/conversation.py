@@ -34,6 +34,7 @@ from treadle._models.base import Model
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content, Message, Part
 from treadle._types.usage import NO_USAGE
+from treadle._workspace.history import trees_of
 
 _LOOK_SECONDS = 0.05
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -93,6 +94,8 @@ class Chat:
         self, args: argparse.Namespace, launch: Launch, journal: Journal, earlier: Earlier | None = None
     ) -> None:
         self.reader = Reader(lambda line, word: completions(line, word, self.agent))
+        if launch.workspace:
+            self.reader.bind("\\C-_", "/undo step")  # Ctrl-/ at most terminals
         self.quiet: bool = args.quiet
         self.yes: bool = args.yes
         self.conductor = Conductor(talk=self.reader.terminal)
@@ -163,8 +166,27 @@ class Chat:
         if not self.last_run:  # its files are those of the beginning again
             self.conversation = fresh_id()
         for run_id in self._runs.pop():
-            await self.journal.annotate(run_id, tags=[*(await self.journal.info(run_id)).tags, UNDONE])
+            await self._undone(run_id)
         return True
+
+    async def undo_step(self, step: int = 0) -> int:
+        """Go on from before step `step` of the last run, or from before the last one that changed files, with the files
+        and the messages of then. Return which one it was, 0 if there is none."""
+        records = await self.journal.load(self.last_run) if self.last_run else []
+        changed = (tree.step for tree in reversed(trees_of(records)) if tree.event.moment == "after")
+        if not (step := step or next(changed, 0)):
+            return 0
+        run = await self.agent.load(await fork_of(self.journal, self.last_run, step))
+        run.cancel()  # what it had done until then is all that is wanted
+        result = await self.agent.launch(run)
+        await self._undone(self.last_run)
+        self.history, self.last_run = list(result.messages), run.id
+        if self._runs:
+            self._runs[-1].append(run.id)
+        return step
+
+    async def _undone(self, run_id: str) -> None:
+        await self.journal.annotate(run_id, tags=sorted({*(await self.journal.info(run_id)).tags, UNDONE}))
 
     async def fork(self, at: int, message: str) -> None:
         """Run the last question again from before step `at`; the new answer replaces the old one."""

@@ -81,6 +81,11 @@ class Reader:
         readline.set_completer(completer)
         readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
+    def bind(self, key: str, line: str) -> None:
+        """Have a key, as GNU readline names it, enter a line in place of what has been typed."""
+        if self._readline is not None and "libedit" not in (self._readline.__doc__ or ""):
+            self._readline.parse_and_bind(f'"{key}": "\\C-e\\C-u{line}\\C-m"')
+
     def _line(self, prompt: str, typed: str) -> str | None:
         if not self.terminal:
             line = sys.stdin.readline()

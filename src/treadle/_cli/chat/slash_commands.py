@@ -88,18 +88,18 @@ async def _approve(chat: Chat, rest: str) -> None:
 
 
 async def _undo(chat: Chat, rest: str) -> None:
+    step = int(rest) if rest.isdigit() else 0
+    if (step or rest == "step") and (step := await chat.undo_step(step)):
+        print(f"step {step} and what came after it are undone, in the files and in the conversation")
+        return
     print("the last question and its answer are forgotten" if await chat.undo() else "there is nothing to undo")
 
 
 async def _diff(chat: Chat, rest: str) -> None:
-    from treadle._cli.chat.slash_commands import show_changes
-
     await show_changes(chat, int(rest) if rest.isdigit() else None)
 
 
 async def _apply(chat: Chat, rest: str) -> None:
-    from treadle._cli.chat.slash_commands import apply_changes
-
     await apply_changes(chat)
 
 
