@@ -45,8 +45,9 @@ def test_a_loop_that_ends_without_words_after_a_result_is_written_up_in_both_mod
         assert (result.answer, result.success, result.stop_reason) == ("Tea costs EUR 12.", True, "answer")
 
 
-def test_a_thought_is_not_published_at_the_limit():
-    script = [ACTION.format(item) for item in range(9)]
+@pytest.mark.parametrize("last", [ACTION.format("x"), CALL, CALL.replace("reasoning", "thought")])
+def test_a_thought_is_not_published_at_the_limit(last: str):
+    script = [*(ACTION.format(item) for item in range(2)), last]
     shown = "".join(agent(*script, preset="streaming", max_iterations=2).text("q"))
     answer = shown.partition("<__final_answer__>")[2]
     assert "EUR 12" in answer

@@ -23,6 +23,7 @@ from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
 from treadle._types.events import AnswerStarted, StopReason
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from treadle._types.request import Reply
 
 _BRIEF_TRACES = (16_000, 8_000, 4_000, 2_000, 1_000, 400)
 """How many characters of the trace a last answer is written from, when the budget does not cover the conversation."""
@@ -145,7 +146,10 @@ async def _request(run: Execution, component: str, reason: StopReason, draft: st
             messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
         case _:
             return await _forced(run, "budget" if reason == "budget" else "limit")
-    reply = await ask(run, component, messages, stream=run.log.watched)
+    return _text_of(run, await ask(run, component, messages, stream=run.log.watched))
+
+
+def _text_of(run: Execution, reply: Reply) -> str:
     text = said(reply.text).strip()
     if text.startswith(("{", "[")):  # perhaps it goes on as the loop did: then it is read as a reply of the loop
         decision = run.current.dialect.decode(reply, run.state.tools)
@@ -159,13 +163,13 @@ async def _forced(run: Execution, why: str) -> str:
     messages = [*whole_conversation(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         messages = _as_much_as_is_covered(run, prompt)
-        return said((await ask(run, "final", messages, stream=run.log.watched)).text).strip()
+        return _text_of(run, await ask(run, "final", messages, stream=run.log.watched))
     encoding = run.current.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
         stream=run.log.watched, tuned=encoding.tuned,
     )  # fmt: skip
-    decision = run.current.dialect.decode(reply, ())
+    decision = run.current.dialect.decode(reply, run.state.tools)
     if decision.answer is not None or decision.calls:  # beside a call there is only a thought
         return (decision.answer or "").strip()
     return _words_in(run, said(reply.text))
