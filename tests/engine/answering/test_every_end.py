@@ -13,6 +13,7 @@ from treadle import Agent, ScriptedModel, tool
 from treadle._engine.answering.writer import write_answer
 from treadle._types.events import AnswerDelta, ContextCompacted, MessageAdded
 from treadle._types.messages import UserMessage
+from treadle._types.request import Request
 
 TEXT = {"tool_call": False, "json_schema": False, "json_mode": False}
 ACTION = 'SECRET\nAction: {{"tool": "price", "inputs": {{"item": "{}"}}, "final_answer": false}}'
@@ -26,20 +27,28 @@ async def price(item: str) -> str:
     return "EUR 12"
 
 
-def agent(*script: Any, **options: Any) -> Agent:
+def agent(*script: Any, **options: Any) -> Agent[Any, Any]:
     text = options.pop("text", True)
     return Agent(ScriptedModel(script, repeat_last=True, abilities=TEXT if text else {}), [price], **options)
 
 
 def by_component(**replies: str) -> Any:
     """A model that goes on as its first words say, whatever it is asked, unless this component asks."""
-    return lambda request: replies.get(request.component, CALL)
+
+    def reply(request: Request) -> str:
+        return replies.get(request.component, CALL)
+
+    return reply
 
 
 def test_a_loop_that_ends_without_words_after_a_result_is_written_up_in_both_modes():
-    answer = lambda request: "Tea costs EUR 12." if request.component == "synthesis" else ""  # noqa: E731
+    def answer(request: Request) -> str:
+        return "Tea costs EUR 12." if request.component == "synthesis" else ""
+
+    def quiet(request: Request) -> str:
+        return answer(request) or EMPTY_ANSWER
+
     native = go(agent(call("price", item="tea"), answer, preset="two_phase", text=False).run("q"))
-    quiet = lambda request: answer(request) or EMPTY_ANSWER  # noqa: E731
     as_json = go(agent(CALL, quiet, preset="two_phase").run("q"))
     for result in (native, as_json):
         assert (result.answer, result.success, result.stop_reason) == ("Tea costs EUR 12.", True, "answer")
@@ -100,9 +109,11 @@ BOTH = '[{"name": "price", "arguments": {"item": "tea"}}, {"name": "__complete_t
 
 def test_a_task_that_is_completed_beside_a_call_ends_after_the_call():
     direct = agent(BOTH, dialect="array")
+    assert isinstance(direct.model, ScriptedModel)
     result = go(direct.run("q"))
     assert (result.answer, result.stop_reason, len(result.steps), len(direct.model.requests)) == ("12", "answer", 1, 1)
     written = agent(by_component(loop=BOTH, complete="Tea costs EUR 12."), dialect="array", answer="complete")
+    assert isinstance(written.model, ScriptedModel)
     assert go(written.run("q")).answer == "Tea costs EUR 12."
     assert len(written.model.requests) == 2
 

@@ -136,7 +136,7 @@ def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, tex
 
 @pytest.mark.parametrize("preset", [name for name in presets.names() if name != "research"])  # it asks for sources
 @pytest.mark.parametrize("markers", [True, False])
-def test_text_gives_the_answer_once_in_every_preset(preset: str, markers: bool):
+def test_text_gives_the_answer_once_in_every_preset(preset: Any, markers: bool):
     replies = {
         "default": "Hello", "two_phase": "Hello", "strict": "Hello", "coding": "Hello",
         "streaming": f"{OPEN}\nHello\n{CLOSE}", "code": f"{OPEN}\nHello\n{CLOSE}",
@@ -180,6 +180,24 @@ def test_a_repaired_answer_is_shown_once_beside_the_thought_it_was_taken_for(mar
     agent = Agent(ScriptedModel(["Tea costs 12."] * 3, chunk=6), [echo], preset="streaming", repair=repair)
     shown = "".join(agent.text("q", skip_special_tokens=not markers))
     assert shown.count("Tea costs 12.") == times
+
+
+@pytest.mark.parametrize(
+    ("replies", "shown"),
+    [
+        (["Tea costs 12."], "Tea costs 12."),
+        (["It is 1.", "It is 2.", "It is 3."], "It is 1.\n\nIt is 3."),
+        (["It is 1.", f"Yes.\n{OPEN}It is 3.{CLOSE}"], "It is 1.\n\nIt is 3."),
+    ],
+)
+def test_what_a_repair_writes_is_shown_when_it_is_the_answer(replies: list[str], shown: str):
+    async def main() -> None:
+        for stream in ("stream_text", "deltas"):
+            agent = Agent(ScriptedModel(replies, chunk=6, repeat_last=True), [echo], preset="streaming")
+            pieces = [piece async for piece in getattr(agent, stream)("q")]
+            assert "".join(one if isinstance(one, str) else one[0] for one in pieces) == shown
+
+    go(main())
 
 
 @pytest.mark.parametrize("last", [True, False])
@@ -305,7 +323,7 @@ def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown():
 
 
 def test_the_answer_of_a_plan_is_shown_once():
-    plan = {
+    plan: Any = {
         "steps": [
             {"id": "a", "task": "find it", "dependencies": []},
             {"id": "b", "task": "tell it", "dependencies": ["a"]},
@@ -384,6 +402,7 @@ def test_what_could_not_be_read_any_more_is_in_the_result_and_in_the_log():
         run = Agent(ScriptedModel([call("echo", text="x"), said]), [echo], max_iterations=1).start("q")
         result = await run
         assert result.answer == "Forced."
+        assert run.state.finished is not None
         assert result.unread == result.leftovers == run.state.finished.unread == ("and in euros?",)
 
     go(main())
@@ -393,16 +412,16 @@ def test_a_cancel_while_the_answer_is_written_is_obeyed():
     class StopsLate(Plugin):
         name = "stops late"
 
-        async def on_answer(self, context: Any, answer: str) -> str:
-            assert run.cancel()
+        async def on_answer(self, run: Any, answer: str) -> str:
+            assert started.cancel()
             return answer
 
     async def main() -> None:
-        nonlocal run
-        run = Agent(ScriptedModel(["42"]), [echo], plugins=[StopsLate()]).start("q")
-        result = await run
+        nonlocal started
+        started = Agent(ScriptedModel(["42"]), [echo], plugins=[StopsLate()]).start("q")
+        result = await started
         assert result.stop_reason == "cancelled"
-        assert not run.cancel(), "and after the end it says that it is too late"
+        assert not started.cancel(), "and after the end it says that it is too late"
 
-    run: Any = None
+    started: Any = None
     go(main())

@@ -99,7 +99,12 @@ async def derived(model: Model, tools: Sequence[Tool], words: Sequence[str], ask
         },
     }  # fmt: skip
     result = await structured_llm_call(
-        model, _ORDER.format(words="\n".join(words)), schema, default_value={"read": [], "act": []}, name="intent", ask=ask
+        model,
+        _ORDER.format(words="\n".join(words)),
+        schema,
+        default_value={"read": [], "act": []},
+        name="intent",
+        ask=ask,
     )
     chosen: dict[str, list[Any]] = result.value
     by_name = {tool.name: tool for tool in tools}

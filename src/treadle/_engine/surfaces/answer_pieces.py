@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from treadle._types.events import Record
 from treadle._view.fold import ANSWER, RunView
-from treadle._view.items import Answer, More
+from treadle._view.items import Answer, More, Thought
 
 BREAK = "\n\n"
 """Stands after words that turned out not to be the answer."""
@@ -22,13 +22,17 @@ class AnswerPieces:
     """Feed it the records of one run, it gives text.
 
     What was given stays given: words before a call are followed by an empty line, and so is an answer that is begun
-    anew. Without `provisional` nothing is given before it is known to be the answer; a `whole` one is given at its end.
+    anew. Without `provisional`, and of a reply that repairs another one, nothing is given before it is known to be the
+    answer; a `whole` one is given at its end.
     """
 
     def __init__(self, *, provisional: bool = True, whole: bool = False) -> None:
         self._provisional, self._whole = provisional, whole
         self._view = RunView()
         self._given = ""
+        self._taken_back = ""
+        """The words given last that were not the answer then: they are, when a repair says the same."""
+        self._repairs = False
         self._waiting = ""
         self._break = ""
 
@@ -38,20 +42,23 @@ class AnswerPieces:
                 if change.id == ANSWER and not self._whole:
                     yield from self._piece(change.text)
                 continue
+            if isinstance(change.item, Thought) and change.item.state == "open":
+                self._repairs = change.item.component == "repair"
             if not isinstance(answer := change.item, Answer):
                 continue
             if answer.state in ("retracted", "void"):
                 self._waiting = ""
                 if self._given:
-                    self._given, self._break = "", BREAK
+                    self._given, self._taken_back, self._break = "", self._given, BREAK
             elif answer.state == "final":
-                if rest := missing(self._given, answer.text):
+                same = not self._given and self._repairs and self._taken_back.strip() == answer.text.strip()
+                if not same and (rest := missing(self._given, answer.text)):
                     yield self._more(rest)
                 self._given = ""
 
     def _piece(self, text: str) -> Iterator[str]:
         answer = self._view.answer
-        if answer is not None and answer.state == "draft" and not self._provisional:
+        if answer is not None and answer.state == "draft" and (self._repairs or not self._provisional):
             self._waiting += text
         else:
             yield self._more(self._waiting + text)
