@@ -323,7 +323,7 @@ def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown():
 
 
 def test_the_answer_of_a_plan_is_shown_once():
-    plan: Any = {
+    plan: dict[str, Any] = {
         "steps": [
             {"id": "a", "task": "find it", "dependencies": []},
             {"id": "b", "task": "tell it", "dependencies": ["a"]},
