@@ -1,7 +1,7 @@
 """Eight everyday questions as a newcomer asks them, with the default tools: what `treadle run` says, and in how long.
 
     python benchmarks/everyday.py [--model local:qwen2.5-coder-1.5b]
-    python benchmarks/everyday.py --summaries PAGES.json [--count 20] [--seed 7]
+    python benchmarks/everyday.py --summaries PAGES.json [--count 20] [--seed 7] [--first 1 --last 7]
 
 They are asked in a folder with three small files. An answer counts when it is right, or declines honestly where nothing
 can tell. Without `--model` it is the one that `treadle run` takes by itself.
@@ -93,19 +93,19 @@ def fault_of(answer: str, page: str, parts: int) -> str:
     return ""
 
 
-def summaries(pages: Path, count: int, seed: int, model: str) -> None:
+def summaries(pages: Path, drawn: int, seed: int, model: str, first: int, last: int | None) -> None:
     right = 0
-    drawn = random.Random(seed).sample(pages_in(pages), count)
+    chosen = list(enumerate(random.Random(seed).sample(pages_in(pages), drawn), 1))[first - 1 : last]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for number, (title, text) in enumerate(drawn):
+        for number, (title, text) in chosen:
             (folder / "page.txt").write_text(f"{title}\n\n{text}\n")
             question, parts = WAYS[number % len(WAYS)]
             answer, seconds = ask(question.format("page.txt"), folder, model)
             fault = fault_of(answer, text, parts)
             right += not fault
-            print(f"{fault or 'right'}, {seconds:.1f} s, {title}\n    {answer}", flush=True)
-    print(f"{right} of {count} (seed {seed})")
+            print(f"{number}: {fault or 'right'}, {seconds:.1f} s, {title}\n    {answer}", flush=True)
+    print(f"{right} of {len(chosen)} (seed {seed})")
 
 
 def main() -> None:
@@ -114,9 +114,11 @@ def main() -> None:
     parser.add_argument("--summaries", type=Path, metavar="PAGES.json")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--first", type=int, default=1, help="of those drawn, to ask in pieces")
+    parser.add_argument("--last", type=int, default=None)
     options = parser.parse_args()
     if options.summaries:
-        summaries(options.summaries, options.count, options.seed, options.model)
+        summaries(options.summaries, options.count, options.seed, options.model, options.first, options.last)
         return
     right = 0
     with tempfile.TemporaryDirectory() as name:

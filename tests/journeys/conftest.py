@@ -118,6 +118,11 @@ def secretary() -> Agent:
     return Agent(ScriptedModel(work_off), tools=[todo, write], may=OPEN)
 
 
+MOODS: list[str] = []
+"""What goes wrong with the next requests: `busy`, `cut` (in the middle of the answer), `slow` (until GO_ON is set)."""
+GO_ON = threading.Event()
+
+
 class Stub(http.server.BaseHTTPRequestHandler):
     """A model server that lists one model and answers every question."""
 
@@ -132,15 +137,27 @@ class Stub(http.server.BaseHTTPRequestHandler):
             return self._send(
                 json.dumps({"error": {"message": f"no model {asked.get('model')}"}}), "application/json", 404
             )
+        mood = MOODS.pop(0) if MOODS else ""
+        if mood == "busy":
+            return self._send(json.dumps({"error": {"message": "too busy"}}), "application/json", 503)
+        if mood == "slow":
+            GO_ON.wait(GUARD_SECONDS)
+        said = "About ten." if "Always round up." in str(asked["messages"]) else "Hello."
         usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
         base = {"id": "x", "created": 1, "model": "fake-1", "usage": usage}
         if not asked.get("stream"):
-            choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+            choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
             return self._send(
                 json.dumps({**base, "object": "chat.completion", "choices": [choice]}), "application/json"
             )
-        choice = {"index": 0, "delta": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+        choice = {"index": 0, "delta": {"role": "assistant", "content": said}, "finish_reason": "stop"}
         chunk = json.dumps({**base, "object": "chat.completion.chunk", "choices": [choice]})
+        if mood == "cut":
+            self.close_connection = True
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 999\r\n\r\ndata: {"
+            )
+            return None
         return self._send(f"data: {chunk}\n\ndata: [DONE]\n\n", "text/event-stream")
 
     def _send(self, text: str, kind: str, status: int = 200) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from cli.terminal import TOOLS, Terminal, call, script, treadle
+from cli.terminal import TOOLS, Terminal, call, open_gate, script, treadle
 
+from .conftest import GO_ON, MOODS
 from .walking import journey, step
 
 
@@ -109,3 +111,162 @@ def test_open_points(home: Path):
                 seen.type(line)
             seen.end()
         assert (home / "paid.txt").read_text() == "ann\n"
+
+
+@journey("A model by its name, from the environment, and another one in the middle", on="terminal")
+def test_model_by_name(home: Path, model_server: str):
+    with step("treadle run -m openai:fake-1: answered"):
+        keys = {"OPENAI_BASE_URL": model_server, "OPENAI_API_KEY": "sk-test"}
+        assert "Hello." in treadle(home, "run", "Hi", "-m", "openai:fake-1", **keys).out
+    with step("TREADLE_MODEL names it, and treadle run needs no -m"):
+        assert "Hello." in treadle(home, "run", "Hi", TREADLE_MODEL=model_server).out
+    with (
+        step("in treadle chat she goes over to another with /model"),
+        Terminal(home, "chat", "-m", script(home, "I am the first.")) as seen,
+    ):
+        seen.wait_for_prompt()
+        seen.type("Who are you?\r")
+        seen.wait_for("I am the first.")
+        seen.wait_for_prompt()
+        seen.type(f"/model {model_server}\r")
+        seen.wait_for(f"model: {model_server}")
+        seen.wait_for_prompt()
+        seen.forget()
+        seen.type("And now?\r")
+        seen.wait_for("Hello.")
+
+
+@journey("A call is approved, changed, refused", on="terminal")
+def test_approvals(home: Path):
+    (home / "mine.py").write_text(TOOLS)
+    calls = [call("erase", path=name) for name in ("a.txt", "b.txt", "c.txt")]
+    with Terminal(home, "run", "Clean up", "-t", "mine.py:erase", "-m", script(home, *calls, "Done.")) as seen:
+        with step("she is asked about the first, and says yes"):
+            seen.wait_for('? erase {"path":"a.txt"}')
+            seen.wait_for("allow this call?")
+            seen.forget()
+            seen.type("y\r")
+        with step("she changes the path of the second, then allows it"):
+            seen.wait_for('? erase {"path":"b.txt"}')
+            seen.wait_for("allow this call?")
+            seen.type("e\r")
+            seen.wait_for('? {"path":"b.txt"}')
+            seen.forget()
+            seen.type("\x15" + '{"path":"B.txt"}\r')
+            seen.wait_for("? ▏")
+            seen.forget()
+            seen.type("y\r")
+        with step("she refuses the third, and says why; it is not done"):
+            seen.wait_for('? erase {"path":"c.txt"}')
+            seen.wait_for("allow this call?")
+            seen.type("no, that one is mine\r")
+            seen.wait_for("Done.")
+            assert seen.end() == 0
+            assert (home / "erased.txt").read_text().split() == ["a.txt", "B.txt"]
+
+
+@journey("A long tool with output while it runs; stop, and go on", on="terminal")
+def test_long_tool(home: Path):
+    (home / "mine.py").write_text(TOOLS)
+    model = script(home, call("gate", name="north"), call("gate", name="north"), "It is open.")
+    with Terminal(home, "chat", "-t", "mine.py:gate", "-m", model) as seen:
+        with step("treadle chat: she sees what the tool says while it runs, and presses Ctrl-C"):
+            seen.wait_for_prompt()
+            seen.type("Open it\r")
+            seen.wait_for("waiting at north")
+            seen.ctrl_c()
+            seen.wait_for("cancelled")
+        with step("she says go on, and it ends"):
+            open_gate(home, "north")
+            seen.wait_for_prompt()
+            seen.type("Go on\r")
+            seen.wait_for("It is open.")
+
+
+@journey("The provider fails, is cut off, is slow, and is back", on="terminal")
+def test_moody_provider(home: Path, model_server: str):
+    with step("it is busy once and cut off once: she is told, and answered all the same"):
+        MOODS[:] = ["busy", "cut"]
+        done = treadle(home, "run", "Hi", "-t", "none", "-m", model_server)
+        assert (done.out.strip(), done.code) == ("Hello.", 0), done.err
+        assert "too busy" in done.err
+    with (
+        step("it is slow: what it waits for stands there, and then the answer"),
+        Terminal(home, "run", "Hi", "-t", "none", "-m", model_server) as seen,
+    ):
+        GO_ON.clear()
+        MOODS[:] = ["slow"]
+        seen.wait_for("thinking")
+        GO_ON.set()
+        assert seen.end() == 0
+        assert "Hello." in seen.text
+
+
+@journey("A coding session", on="terminal")
+def test_coding(home: Path):
+    project = home / "project"
+    project.mkdir()
+    (project / "area.py").write_text("def area(w, h):\n    return w + h\n")
+    edit = call("edit", path="area.py", edits=[{"old": "w + h", "new": "w * h"}])
+    model = script(
+        home, edit, "It multiplies now. The tests were not run.", "It multiplies now. The tests were not run."
+    )
+    state = {"TREADLE_STATE": str(home / "state"), "HOME": str(home)}
+    with step("treadle code: the file is edited in a copy, and what changed is said; hers is as it was"):
+        done = treadle(project, "code", "-w", "copy", "-m", model, stdin="Mend the area\n/diff\n", **state)
+        assert "[changed: area.py (+1 -1)]" in done.out
+        assert "+    return w * h" in done.out
+        assert "w + h" in (project / "area.py").read_text()
+    with step("treadle runs apply brings it into her folder"):
+        applied = treadle(project, "runs", "apply", "last", "--yes", **state)
+        assert applied.code == 0, applied.err
+        assert "w * h" in (project / "area.py").read_text()
+
+
+PROGRAM = """
+import json, os, urllib.request
+asked = {"model": "fake-1", "messages": [
+    {"role": "system", "content": "Be polite.\\nAlways round up."}, {"role": "user", "content": "What is 2 + 3?"}]}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(asked).encode(),
+    {"content-type": "application/json", "authorization": "Bearer sk-test"})
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+
+
+@journey("Another program: recorded, looked at, its cause found, forked", on="terminal")
+def test_recorded_program(home: Path, model_server: str):
+    (home / "app.py").write_text(PROGRAM)
+    keys = {"OPENAI_BASE_URL": model_server, "OPENAI_API_KEY": "sk-test"}
+    with step("treadle record -- python app.py: it works as without, and is a run"):
+        done = treadle(home, "record", "--", sys.executable, "app.py", **keys)
+        assert (done.out, done.code) == ("About ten.\n", 0), done.err
+        assert "What is 2 + 3?" in treadle(home, "runs", "show", "last").out
+    with step("treadle runs why last: the line of the prompt that caused it"):
+        found = treadle(home, "runs", "why", "last", "--expect", "Hello", **keys)
+        assert "without 'Always round up.'" in found.out, found.out + found.err
+    with step("treadle runs fork: it goes on from there, in words of hers"):
+        run = json.loads(treadle(home, "runs", "list", "--json").out.splitlines()[-1])["run_id"]
+        forked = treadle(home, "runs", "fork", run, "--at", "1", "--go", "--say", "In full, please.", **keys)
+        assert forked.code == 0, forked.err
+        assert "About ten." in forked.out
+
+
+@journey("A document", on="terminal")
+def test_document(home: Path):
+    components = {
+        "Begin:Start": {"obj": {"component_name": "Begin", "params": {}}, "downstream": ["Agent:Say"]},
+        "Agent:Say": {
+            "obj": {
+                "component_name": "Agent",
+                "params": {"prompts": [{"role": "user", "content": "{{sys.query}}"}], "sys_prompt": "Be short."},
+            },
+            "downstream": ["Message:End"],
+        },
+        "Message:End": {
+            "obj": {"component_name": "Message", "params": {"content": ["It says: {{Agent:Say@content}}"]}}
+        },
+    }
+    (home / "desk.json").write_text(json.dumps({"name": "desk", "components": components}))
+    with step("treadle run -f desk.json: the components run, and the last one has the answer"):
+        done = treadle(home, "run", "Hi", "-f", "desk.json", "-m", script(home, "Good day."))
+        assert "It says: Good day." in done.out, done.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -32,11 +33,12 @@ from treadle._engine.core.decisions import Answer
 from treadle._engine.core.experiment import is_search
 from treadle._inspect.replay import fork
 from treadle._journal import Journal
+from treadle._models.catalog.providers import provider_named
 from treadle._tools.base import Tool
 from treadle._tools.external import external_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
-from treadle._types.events import Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
+from treadle._types.events import Exchanged, Record, RunStarted, StepStarted, ThinkDone, ThinkFailed
 from treadle._types.state import fold
 
 _YES: Answer = {"allow": True, "by": "--yes"}
@@ -131,7 +133,19 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
         )
         raise ConfigError(f"this run was not started here, so its agent is not known: give {needed}")
     args.tools = args.tools or tools or ["none"]
+    _choose_recorded_model(args, records)
     return launch_from(args)[0]
+
+
+def _choose_recorded_model(args: argparse.Namespace, records: Sequence[Record]) -> None:
+    """Go on with the model that a recorded program asked, where nobody names another one and there is a key for it."""
+    exchanged = next((record.event for record in records if isinstance(record.event, Exchanged)), None)
+    started = records[0].event
+    if exchanged is None or args.model or args.file or not isinstance(started, RunStarted) or not started.model:
+        return
+    provider = provider_named(exchanged.protocol.partition(".")[0])
+    if not provider.needs_key or os.environ.get(provider.key_env, "").strip():
+        args.model = f"{provider.name}:{started.model}"
 
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:
@@ -151,6 +165,7 @@ async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
     new_id = await fork_of(journal, run_id, args.at)
     if args.go:
         print(f"fork of {run_id[:8]} before step {args.at}: {new_id[:8]}", file=sys.stderr)
+        _choose_recorded_model(args, await journal.load(run_id))  # the copy may end before the first exchange
         return await resume(args, journal, new_id)
     print(new_id)
     print(f"resume it with: treadle runs resume {new_id[:8]}", file=sys.stderr)
