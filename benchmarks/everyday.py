@@ -71,7 +71,7 @@ LONGER = 5
 
 def pages_in(path: Path) -> list[tuple[str, str]]:
     data: Any = json.loads(path.read_text("utf-8"))
-    rows = data.items() if isinstance(data, dict) else ((row["title"], row["text"]) for row in data)
+    rows: Any = data.items() if hasattr(data, "items") else [(row["title"], row["text"]) for row in data]
     texts = [(str(title), text if isinstance(text, str) else " ".join(text)) for title, text in rows]
     return [(title, text) for title, text in texts if 600 <= len(text) <= 3000]
 

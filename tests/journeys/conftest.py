@@ -16,6 +16,7 @@ import pytest
 
 from treadle import Agent, DagAgent, ServerSettings, ToolContext, ToolError, make_server, tool
 from treadle.messages import ToolMessage, UserMessage
+from treadle.plugins import Memory, MemoryStore
 from treadle.testing import ScriptedModel
 from waiting import GUARD_SECONDS, eventually
 from web.conftest import CHROMIUM, axe, browser, built_page, node_modules
@@ -80,6 +81,8 @@ def play(request: Any) -> Any:
     if "name" in now and "my" in now:
         told = next((one for one in asked if "I am " in one), "")
         return f"You are {told.partition('I am ')[2].strip('.') or 'unknown'}."
+    if "picture" in now:
+        return "A dot." if "ImagePart" in now else "No picture."
     if "file" in now:
         return "Two lines." if "Bern" in now else "No file."
     return f"Answer {len(asked)}."
@@ -215,8 +218,10 @@ class Http:
 
 
 @pytest.fixture(scope="session")
-def http_api(model_server: str) -> Iterator[Http]:
+def http_api(model_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    memory = Memory(MemoryStore(tmp_path_factory.mktemp("memory") / "memory.db"), rank="text")
     agents = {
+        "friend": Agent(ScriptedModel(befriend), tools=[height], plugins=[memory]),
         "clerk": clerk(),
         "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
@@ -230,6 +235,17 @@ def http_api(model_server: str) -> Iterator[Http]:
     yield Http(server.address)
     LET_GO.set()
     server.should_exit = True
+
+
+def befriend(request: Any) -> Any:
+    """Look something up about whom it talks to, and remember it."""
+    if request.component == "memory_summary":
+        return "Ann likes tall buildings."
+    if "Ann likes tall buildings." in str(request.messages):
+        return "You like tall buildings."
+    if isinstance(request.messages[-1], ToolMessage):
+        return "330 m."
+    return {"name": "height", "args": {"building": "Eiffel Tower"}}
 
 
 STEPS: list[dict[str, Any]] = [

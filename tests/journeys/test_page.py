@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import signal
+import socket
+import urllib.request
+from pathlib import Path
 from typing import Any
+
+from cli.terminal import TOOLS, call, open_gate, script, start
+from waiting import eventually
 
 from .conftest import LET_GO, Desk
 from .walking import journey, step
+
+CONTRAST = (Path(__file__).parents[1] / "web" / "contrast.js").read_text("utf-8")
 
 
 @journey("A first question", on="page")
@@ -160,6 +170,12 @@ def test_keyboard(desk: Desk, axe: Any):
         desk.page.keyboard.press("Alt+i")
         desk.page.locator(".inspector .record").first.wait_for()
         desk.page.keyboard.press("Escape")
+    with step("a screen reader is told in order: who asked what, which tool was called, the answer"):
+        tree = desk.page.locator("main").aria_snapshot()
+        told = [
+            tree.index(words) for words in ('article "Question: How high is the tower?"', "height", "330 m", "Message")
+        ]
+        assert told == sorted(told), tree
     with step("two answers later, axe finds nothing wrong"):
         desk.ask("Good morning.")
         desk.answered(2)
@@ -188,3 +204,148 @@ def test_open_points(desk: Desk):
             card.get_by_role("button", name=button, exact=True).click()
             desk.page.wait_for_function("(n) => document.querySelectorAll('.approval').length === n", arg=left)
         assert desk.answered().startswith("Written to: Ann.")
+
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@journey("A picture goes with a question", on="page")
+def test_picture(desk: Desk):
+    with step("she adds a picture and asks; it stands in the question, and the model has seen it"):
+        desk.open()
+        file = {"name": "dot.png", "mimeType": "image/png", "buffer": base64.b64decode(DOT)}
+        desk.page.locator("input[type=file]").set_input_files(file)
+        desk.see("dot.png", ".attachments li")
+        desk.ask("What is in this picture?")
+        assert desk.answered() == "A dot."
+        desk.page.locator(".question img").wait_for()
+
+
+@journey("Another answer to the same question, beside the first", on="page")
+def test_again(desk: Desk):
+    with step("she has it answered again, and sees that there are two"):
+        desk.open()
+        desk.ask("Good day to you.")
+        desk.answered()
+        desk.page.get_by_label("Answer again").click()
+        desk.page.locator(".versions", has_text="2").first.wait_for()
+        desk.answered()
+    with step("she compares the two in Runs"):
+        desk.page.get_by_role("link", name="Runs", exact=True).click()
+        desk.page.get_by_label("Text").fill("Good day to you.")
+        desk.page.wait_for_function("() => document.querySelectorAll('.run').length === 2")
+        for place in range(2):
+            desk.page.locator(".run").get_by_role("checkbox").nth(place).check()
+        desk.page.get_by_role("link", name="Compare the two").click()
+        desk.page.get_by_label("Also what is the same").check()
+        desk.see("Good day to you.", ".facts")
+
+
+def accept(dialog: Any) -> None:
+    dialog.accept()
+
+
+@journey("Memory, seen and erased", on="page")
+def test_memory(desk: Desk):
+    with step("an agent that remembers finds something out"):
+        desk.open("friend")
+        desk.ask("How high is the tower that I like?")
+        assert desk.answered() == "330 m."
+    with step("Memory shows what it has kept"):
+        desk.page.get_by_role("link", name="Memory", exact=True).click()
+        desk.see("Ann likes tall buildings.", ".memory")
+    with step("in the next conversation it is known"):
+        desk.open("friend")
+        desk.ask("What do I like?")
+        assert desk.answered() == "You like tall buildings."
+    with step("she has everything forgotten, and nothing is there"):
+        desk.page.on("dialog", accept)
+        desk.page.get_by_role("link", name="Memory", exact=True).click()
+        desk.page.get_by_role("button", name="Forget everything").click()
+        desk.see("Nothing is remembered", ".desk")
+
+
+@journey("Two people at once", on="page")
+def test_two_at_once(desk: Desk, browser: Any):
+    with step("both ask before either is answered; each sees the own answer, in the own window"):
+        context = browser.new_context()
+        other = Desk(context.new_page(), desk.address)
+        LET_GO.clear()
+        desk.open()
+        other.open()
+        desk.ask("Please build it")
+        desk.see("compiling 214 modules", ".live-line")
+        other.ask("How high is the tower?")
+        assert other.answered() == "It is 330 m high."
+        LET_GO.set()
+        assert desk.answered() == "Built."
+        assert other.page.locator(".turn").count() == 1
+        context.close()
+
+
+@journey("Search and find again", on="page")
+def test_search(desk: Desk):
+    with step("a word of an answer brings her back to the conversation"):
+        desk.open()
+        desk.ask("What is my name? I am Wilhelmina.")
+        desk.answered()
+        desk.page.get_by_role("button", name="New conversation").click()
+        desk.page.get_by_label("Search conversations").fill("You are Wilhelmina")
+        desk.see("Wilhelmina", ".hit").click()
+        assert desk.answered() == "You are Wilhelmina."
+
+
+@journey("Export and import", on="page")
+def test_export(desk: Desk, tmp_path: Path):
+    with step("she saves a conversation as one file, and opens it with nothing else running"):
+        desk.open()
+        desk.ask("How high is the tower?")
+        desk.answered()
+        desk.page.get_by_label("Settings and export").click()
+        with desk.page.expect_download() as saved:
+            desk.page.get_by_role("button", name="Export as a page that replays it").click()
+        saved.value.save_as(tmp_path / "talk.html")
+        desk.page.goto((tmp_path / "talk.html").as_uri())
+        desk.see("It is 330 m high.", ".answer")
+
+
+@journey("In the dark", on="page")
+def test_dark(desk: Desk):
+    with step("what she asked, the tool and the answer can be read: the contrast is 4.5 and more"):
+        desk.page.emulate_media(color_scheme="dark")
+        desk.open()
+        desk.ask("How high is the tower?")
+        desk.answered()
+        desk.page.locator(".tool summary").click()
+        assert desk.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 23, 25)"
+        assert desk.page.evaluate(CONTRAST) == []
+
+
+@journey("The server is killed and comes back", on="page")
+def test_killed_server(desk: Desk, tmp_path: Path):
+    (tmp_path / "mine.py").write_text(TOOLS)
+    model = script(tmp_path, call("gate", name="north"), "It is open.")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    serve = ("serve", "--port", str(port), "-t", "mine.py:gate", "-m", model)
+    desk.address = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        try:
+            return urllib.request.urlopen(f"{desk.address}/health").status == 200
+        except OSError:
+            return False
+
+    with start(tmp_path, *serve) as server:
+        eventually(answers, "the server answers")
+        with step("she asks, a tool works, and the server is killed with kill -9"):
+            desk.page.goto(desk.address)
+            desk.ask("Open it")
+            desk.see("waiting at north", ".live-line")
+            server.send_signal(signal.SIGKILL)
+            server.wait()
+    open_gate(tmp_path, "north")
+    with start(tmp_path, *serve), step("it is started again: the page goes on by itself, and has the answer"):
+        assert desk.answered() == "It is open."
+        assert desk.page.locator(".question").count() == 1

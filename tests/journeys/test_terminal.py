@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,7 +254,7 @@ def test_recorded_program(home: Path, model_server: str):
 
 @journey("A document", on="terminal")
 def test_document(home: Path):
-    components = {
+    components: Any = {
         "Begin:Start": {"obj": {"component_name": "Begin", "params": {}}, "downstream": ["Agent:Say"]},
         "Agent:Say": {
             "obj": {
