@@ -1,6 +1,6 @@
 """How often `find_causes` names the cause first of a run that went wrong in a workspace: 20 runs, spoilt on purpose.
 
-    python3 tasks.py measure spoilt_work [SEED]
+    python3 tasks.py measure spoilt_work [SEED] [agents file cut note]
 
 A misleading line of AGENTS.md, the wrong file shown, an output that was cut, a stale note: each leads a model that is a
 rule to the wrong edit, so that the tests fail. In the experiments other edits are made and tests run, in overlays over
@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +133,9 @@ async def searched(case: Work, place: Path) -> tuple[int, int, bool]:
     return rank, found.requests, false
 
 
-async def main(seed: int) -> int:
+async def main(seed: int, kinds: Sequence[str] = KINDS) -> int:
     began, ranks, spent, wrong = time.monotonic(), list[int](), list[int](), 0
-    for kind in KINDS:
+    for kind in kinds:
         for number in range(5):
             case = work(kind, number if number < 2 else seed + number)
             with tempfile.TemporaryDirectory(prefix="treadle-spoilt-") as place:
@@ -156,4 +156,6 @@ async def main(seed: int) -> int:
 
 if __name__ == "__main__":
     numbers = [int(one) for one in sys.argv[1:] if one.isdigit()]
-    sys.exit(asyncio.run(main(numbers[0] if numbers else random.SystemRandom().randrange(10**6))))
+    chosen = [one for one in sys.argv[1:] if one in KINDS]
+    seed = numbers[0] if numbers else random.SystemRandom().randrange(10**6)
+    sys.exit(asyncio.run(main(seed, chosen or KINDS)))

@@ -1,6 +1,6 @@
 """What a model makes of five tiny repositories with the preset `coding`: each has one failing test.
 
-    python3 tasks.py measure tiny_repositories local:qwen2.5-coder-1.5b [--iterations 20]
+    python3 tasks.py measure tiny_repositories local:qwen2.5-coder-1.5b [--iterations 20] [--only area last]
 
 A repository counts as mended when the tests as they were given pass on the files that the agent has left: a test that
 it has changed is put back first. Whether it said so itself is reported beside it. Commands run in a sandbox, or where
@@ -14,6 +14,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from treadle import Model
@@ -74,14 +75,14 @@ async def mended(model: Model, files: dict[str, str], task: Path, iterations: in
     return done.solved, line
 
 
-async def main(name: str, iterations: int) -> int:
+async def main(name: str, iterations: int, only: Sequence[str]) -> int:
     model, total = resolve_model(name), 0
-    for repository, files in REPOSITORIES.items():
+    for repository, files in ((one, REPOSITORIES[one]) for one in only):
         with tempfile.TemporaryDirectory(prefix="treadle-tiny-") as place:
             right, line = await mended(model, files, Path(place), iterations)
         total += right
         print(f"{repository:8} {'mended' if right else 'NOT mended'}: {line}", flush=True)
-    print(f"{name}: {total} of {len(REPOSITORIES)}")
+    print(f"{name}: {total} of {len(only)}")
     await model.aclose()
     return 0
 
@@ -90,5 +91,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--only", nargs="+", choices=REPOSITORIES, default=list(REPOSITORIES))
     options = parser.parse_args()
-    sys.exit(asyncio.run(main(options.model, options.iterations)))
+    sys.exit(asyncio.run(main(options.model, options.iterations, options.only)))

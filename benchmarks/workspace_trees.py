@@ -45,10 +45,10 @@ from treadle._workspace.snapshot import Tracked
 from treadle._workspace.workspace import machine_of
 
 PACKAGES = """
-    iniconfig toolz sortedcontainers inflection xmltodict parse cachetools idna wcwidth tabulate pluggy tomli
-    itsdangerous jmespath dictdiffer more-itertools humanize webcolors markupsafe boltons
+    iniconfig toolz sortedcontainers inflection xmltodict parse cachetools idna tabulate pluggy tomli jmespath
+    dictdiffer more-itertools humanize webcolors markupsafe boltons semver pathspec blinker h11 natsort zipp
 """
-TEST = f"{sys.executable} -m pytest -q -x -p no:cacheprovider"
+TEST = f"{sys.executable} -m pytest -q -x -p no:cacheprovider -o addopts="
 SECONDS = 120
 
 

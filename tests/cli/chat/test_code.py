@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from cli.terminal import Terminal, call, script, treadle
+from cli.terminal import Terminal, call, script, start, treadle
 
 EDIT = call("edit", path="a.py", old="1", new="2")
 AGAIN = call("edit", path="a.py", old="2", new="3")
@@ -105,3 +106,23 @@ def test_a_session_at_a_terminal_to_its_end(project: Path):
         terminal.type("/quit\r")
         assert terminal.end() == 0
     assert (project / "a.py").read_text() == "x = 2\n"
+
+
+def test_two_sessions_at_once_in_worktrees_of_one_repository(project: Path):
+    """Each works on its own checkout while the other is open; both bring their changes into the same folder."""
+    (project / "b.py").write_text("y = 1\n")
+    for line in ("init -q", "add a.py b.py", "-c user.name=a -c user.email=a@b commit -qm one"):
+        subprocess.run(["git", *line.split()], cwd=project, check=True)
+    options = ("code", "-w", "worktree", "-y", "-m")
+    first = script(project, EDIT, "Two.", "Really.", name="first")
+    second = script(project, call("edit", path="b.py", old="1", new="2"), "Two.", "Really.", name="second")
+    with start(project, *options, first, "make it two", stdin=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        shown = next(line for line in one.stdout if line.startswith("[tests:"))
+        done = treadle(project, *options, second, "make b two", stdin="/diff\n/apply\n")
+        assert "a.py" not in done.out
+        assert (project / "a.py").read_text() == "x = 1\n"
+        out, _ = one.communicate("/diff\n/apply\n")
+    assert "none were run" in shown
+    assert "b.py" not in out.partition("changed in")[0]
+    assert [(project / name).read_text() for name in ("a.py", "b.py")] == ["x = 2\n", "y = 2\n"]
