@@ -36,7 +36,7 @@ from treadle._types.state import fold
 
 async def broken_run(case: Broken, journal: Any) -> tuple[Agent[Any, Any], str, str]:
     agent = case.agent(journal)
-    result = await agent.run(case.question, history=case.history)
+    result = await agent.run(case.question, history=case.history, on_error="result")
     return agent, result.run_id, result.answer
 
 
