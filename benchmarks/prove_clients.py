@@ -21,9 +21,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from treadle import Agent, ImagePart, RetryPolicy, ScriptedModel, ServerSettings, make_server, tool
+from treadle import Agent, RetryPolicy, ScriptedModel, ServerSettings, make_server, tool
 from treadle._types.errors import RequestRefusedError, TransientModelError
-from treadle._types.messages import ToolMessage, UserMessage
+from treadle._types.messages import ImagePart, ToolMessage, UserMessage, text_of
 from treadle._types.request import Reply, Request, StreamPart
 
 HERE = Path(__file__).resolve().parent
@@ -102,9 +102,9 @@ def asked(request: Request) -> tuple[str, list[str], int]:
     """The last question, the results since, and how many pictures came with it."""
     at = max(n for n, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.kind == "question")
     question = request.messages[at]
-    results = [message.text for message in request.messages[at:] if isinstance(message, ToolMessage)]
+    results = [text_of(message.content) for message in request.messages[at:] if isinstance(message, ToolMessage)]
     parts = question.content if not isinstance(question.content, str) else ()
-    return question.text, results, sum(isinstance(part, ImagePart) for part in parts)
+    return text_of(question.content), results, sum(isinstance(part, ImagePart) for part in parts)
 
 
 def installed_from_npm() -> Path:
