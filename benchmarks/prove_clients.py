@@ -99,7 +99,11 @@ class Worker(ScriptedModel):
 
 
 def asked(request: Request) -> tuple[str, list[str], int]:
-    """The last question, the results since, and how many pictures came with it."""
+    """The last question, the results since, and how many pictures came with it. smolagents gives results as text."""
+    told = [text_of(m.content) for m in request.messages if isinstance(m, UserMessage)]
+    seen = [text.removeprefix("Observation:\n") for text in told if text.startswith("Observation:\n")]
+    if seen:
+        return told[0], seen[0].split("\n"), 0
     at = max(n for n, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.kind == "question")
     question = request.messages[at]
     results = [text_of(message.content) for message in request.messages[at:] if isinstance(message, ToolMessage)]

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["litellm==1.106.2"]
+# dependencies = ["litellm==1.106.2", "mcp", "tenacity"]  # it needs them for tools and retries
 # ///
 # pyright: basic, reportMissingImports=false
 """LiteLLM by Chat Completions and Anthropic's Messages."""
@@ -69,7 +69,8 @@ class Cells:
     def abort(self):
         stream = self.ask(SLOW, stream=True)
         next(iter(stream))
-        stream.completion_stream.close()
+        pieces = stream.completion_stream
+        getattr(pieces, "streaming_response", pieces).close()
 
 
 for name, one in (
