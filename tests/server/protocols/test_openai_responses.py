@@ -57,8 +57,13 @@ def test_tools_of_the_client(stream: bool):
         for _ in range(2):  # repeated after a lost response: the same run, the same answer
             answer = ask(past)
             assert ([item.type for item in answer.output], answer.output_text) == (["message"], "I see a cat.")
+            # LangGraph takes a message with the id of an earlier one for its new form.
+            assert answer.id == api.responses.retrieve(answer.id).id != first.id
+            assert not {item.id for item in answer.output} & {item.id for item in first.output}
         assert [item.type for item in api.responses.retrieve(first.id).output] == ["mcp_call", "message"]
         assert len(client.get("/api/runs")["runs"]) == 1
+        again = api.responses.create(model="looker", input="2+3?", previous_response_id=answer.id)
+        assert again.output_text == "It is 5."
 
 
 def test_a_stream_has_the_events_of_the_providers_own():

@@ -214,7 +214,7 @@ def _results(last: AnthropicMessage) -> dict[str, Any]:
 
 def _body(exchange: Exchange, model: str, content: list[dict[str, Any]], outcome: Outcome | None) -> MessageBody:
     return MessageBody(
-        f"msg_{exchange.run_id}",
+        f"msg_{exchange.answer_id}",
         model,
         content,
         _stop_reason(outcome) if outcome is not None else None,

@@ -114,6 +114,10 @@ class Outcome(Struct, frozen=True):
         return {"ledger": msgspec.json.encode(self.ledger).decode()} if self.ledger else {}
 
 
+def run_of_answer(answer_id: str) -> str:
+    return answer_id.partition("~")[0]
+
+
 class Exchange:
     """One request and the run that answers it. Data that are masked in the log are restored here, for the clients of
     all protocols: in the stream, in the outcome and in other values of the log (`restored`)."""
@@ -146,6 +150,12 @@ class Exchange:
         self._masks_loaded = False
         if place is not None:
             call.context.repeats.hold(place)
+
+    @property
+    def answer_id(self) -> str:
+        """The id of this answer in a protocol: that of the run, and where in its log it goes on with the results of the
+        client's calls. Clients take two answers with one id for one."""
+        return self.run_id if self._after == START else f"{self.run_id}~{self._after.seq}"
 
     async def state(self) -> RunState:
         return self.run.state if self.run is not None else fold(await self.call.hub.records(self.run_id))

@@ -198,7 +198,7 @@ async def chat(call: Call) -> Response:
     calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
     message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
     choice = Choice(message, _finish(outcome))
-    answer_id = f"chatcmpl-{exchange.run_id}"
+    answer_id = f"chatcmpl-{exchange.answer_id}"
     return exchange.answer(
         ChatAnswer(
             answer_id,
@@ -275,7 +275,7 @@ async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGene
     does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
     with an error."""
     head: dict[str, Any] = {
-        "id": f"chatcmpl-{exchange.run_id}",
+        "id": f"chatcmpl-{exchange.answer_id}",
         "object": "chat.completion.chunk",
         "created": int(time.time()),
         "model": model,

@@ -23,6 +23,7 @@ from treadle._server.protocols.exchange import (
     Outcome,
     TextDelta,
     named_data,
+    run_of_answer,
 )
 from treadle._server.protocols.openai_chat import Conversation, ToolName
 from treadle._server.protocols.run_lookup import begin
@@ -142,8 +143,7 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
         raise bad_request("the last item of `input` must be a message of the user, or the output of a call")
     conversation, follows = request.conversation or "", ""
     if request.previous_response_id and not results:
-        follows = request.previous_response_id.removeprefix("resp_")
-        follows = await call.runs.owned(follows)
+        follows = await call.runs.owned(run_of_answer(request.previous_response_id.removeprefix("resp_")))
         conversation = (await call.runs.facts(follows)).conversation or follows
     wanted = request.text.format if request.text is not None and request.text.format is not None else TextFormat()
     if wanted.type == "json_schema" and wanted.schema is None:
@@ -240,7 +240,7 @@ class ResponseProjection:
         request = self._request
         short = outcome is not None and outcome.reason == "length"
         return ResponseBody(
-            f"resp_{self._exchange.run_id}",
+            f"resp_{self._exchange.answer_id}",
             self._created,
             request.model,
             "in_progress" if outcome is None else "incomplete" if short else "completed",
@@ -327,7 +327,7 @@ class ResponseProjection:
         ]
 
     def _message_id(self) -> str:
-        return f"msg_{self._exchange.run_id}_{len(self._items)}"
+        return f"msg_{self._exchange.answer_id}_{len(self._items)}"
 
     def _worded(self, text: str) -> list[bytes]:
         chunks: list[bytes] = []

@@ -13,7 +13,7 @@ from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, not_found
 from treadle._server.live.branches import OwnedRun
 from treadle._server.protocols.endings import has_output_schema
-from treadle._server.protocols.exchange import Exchange, steps_of
+from treadle._server.protocols.exchange import Exchange, run_of_answer, steps_of
 from treadle._server.protocols.openai_responses import ResponseBody, ResponseProjection, ResponsesRequest
 from treadle._types.state import RunState, fold
 
@@ -57,12 +57,12 @@ async def delete_response(call: Call) -> Response:
     """Delete a response that has ended."""
     run_id = await _run_id(call)
     await call.hub.delete(run_id)
-    return answer(DeletedResponse(_PREFIX + run_id))
+    return answer(DeletedResponse(call.path("response_id")))
 
 
 async def _run_id(call: Call) -> OwnedRun:
     response_id = call.path("response_id")
-    run = await call.runs.find(response_id.removeprefix(_PREFIX))
+    run = await call.runs.find(run_of_answer(response_id.removeprefix(_PREFIX)))
     if run is None:
         raise not_found(f"response {response_id[:80]!r}")
     return run
@@ -77,7 +77,7 @@ async def _stored(call: Call, run_id: OwnedRun) -> ResponseBody:
     projection = ResponseProjection(exchange, request)
     for step in steps_of(records):
         projection.shown(step)
-    changes: dict[str, object] = {"created_at": int(state.created)}
+    changes: dict[str, object] = {"id": call.path("response_id"), "created_at": int(state.created)}
     try:
         body = projection.ended(await exchange.outcome_now())
     except ApiError as error:
