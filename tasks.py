@@ -6,9 +6,9 @@
 Each makes its own virtual environment under `.venv/` first. `test --fast` takes two minutes, `test tests/engine` runs a
 part. Other tasks: check (style and types), page (build the web page), docs (build the documentation), pictures (make
 its pictures again; `--review`: the reviewed ones of the page), bench (measure the overhead), prove (the proofs of the
-README: crash, plan, size, workspace), measure (any script of benchmarks/), peers (other engines beside ours), reference
-(write the generated pages again), wheel (build the package), lock (write the lock files again), lab (any program of
-lab/), lab-test (the tests of lab/).
+README: crash, plan, size, workspace; clients, behaviours), measure (any script of benchmarks/), peers (other engines
+beside ours), reference (write the generated pages again), wheel (build the package), lock (write the lock files again),
+lab (any program of lab/), lab-test (the tests of lab/).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def bench(arguments: list[str]) -> int:
 
 
 def prove(arguments: list[str]) -> int:
-    """Run a proof: `prove crash`, `plan`, `size`, `workspace` of the README, `behaviours` of that page."""
+    """Run a proof: `prove crash`, `plan`, `size`, `workspace` of the README; `behaviours`, `clients` of their pages."""
     name, *rest = arguments or [""]
     if name not in PROOFS:
         say(f"which proof? {', '.join(PROOFS)}")
@@ -269,6 +269,7 @@ def lock(arguments: list[str]) -> int:
 
 PROOFS = {
     "behaviours": "benchmarks/prove_behaviours.py",
+    "clients": "benchmarks/prove_clients.py",
     "crash": "benchmarks/crash_matrix.py",
     "plan": "benchmarks/dag_kill.py",
     "size": "benchmarks/install_size.py",

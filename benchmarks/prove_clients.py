@@ -104,8 +104,8 @@ def asked(request: Request) -> tuple[str, list[str], int]:
     seen = [text.removeprefix("Observation:\n") for text in told if text.startswith("Observation:\n")]
     if seen:
         return told[0], seen[0].split("\n"), 0
-    at = max(n for n, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.kind == "question")
-    question = request.messages[at]
+    asking = [(n, m) for n, m in enumerate(request.messages) if isinstance(m, UserMessage) and m.kind == "question"]
+    at, question = asking[-1]
     results = [text_of(message.content) for message in request.messages[at:] if isinstance(message, ToolMessage)]
     parts = question.content if not isinstance(question.content, str) else ()
     return text_of(question.content), results, sum(isinstance(part, ImagePart) for part in parts)

@@ -48,7 +48,9 @@ def looked(question, count):
     found = [*happened([asked(question)], TOOLS)]
     ids = [event.tool_call_id for event in found if event.type == "TOOL_CALL_START"]
     same(len(ids), count)
-    written = {one: "".join(e.delta for e in found if e.type == "TOOL_CALL_ARGS" and e.tool_call_id == one) for one in ids}
+    written = {
+        one: "".join(e.delta for e in found if e.type == "TOOL_CALL_ARGS" and e.tool_call_id == one) for one in ids
+    }
     calls = [ToolCall(id=one, function={"name": "look", "arguments": written[one]}) for one in ids]
     results = [ToolMessage(id=f"r{one}", content="a cat", tool_call_id=one) for one in ids]
     return text(happened([asked(question), AssistantMessage(id="2", tool_calls=calls), *results], TOOLS))

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import openai
 from cells import *
@@ -21,9 +20,9 @@ class Sum(BaseModel):
 
 
 class Chat:
-    tools: Any = [{"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}]
+    tools = [{"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}]
 
-    def ask(self, content: Any, **options: Any) -> Any:
+    def ask(self, content, **options):
         return client.chat.completions.create(
             model="worker", messages=[{"role": "user", "content": content}], **options
         )
@@ -32,9 +31,11 @@ class Chat:
         same(self.ask(ASK).choices[0].message.content, FIVE)
 
     def stream(self):
-        same("".join(chunk.choices[0].delta.content or "" for chunk in self.ask(ASK, stream=True) if chunk.choices), FIVE)
+        same(
+            "".join(chunk.choices[0].delta.content or "" for chunk in self.ask(ASK, stream=True) if chunk.choices), FIVE
+        )
 
-    def _looked(self, question: str, count: int) -> str:
+    def _looked(self, question, count):
         first = self.ask(question, tools=self.tools).choices[0].message
         same(len(first.tool_calls), count)
         results = [{"role": "tool", "tool_call_id": one.id, "content": "a cat"} for one in first.tool_calls]
@@ -76,7 +77,7 @@ class Chat:
 class Responses(Chat):
     tools = [{"type": "function", "name": "look", "parameters": PARAMETERS, "strict": False}]
 
-    def ask(self, content: Any, **options: Any) -> Any:
+    def ask(self, content, **options):
         return client.responses.create(model="worker", input=[{"role": "user", "content": content}], **options)
 
     def answer(self):
@@ -87,7 +88,7 @@ class Responses(Chat):
             same("".join(event.delta for event in stream if event.type == "response.output_text.delta"), FIVE)
             same(stream.get_final_response().output_text, FIVE)
 
-    def _looked(self, question: str, count: int) -> str:
+    def _looked(self, question, count):
         first = client.responses.create(model="worker", input=question, tools=self.tools)
         wanted = [item for item in first.output if item.type == "function_call"]
         same([json.loads(one.arguments)["where"] for one in wanted], ["left", "right"][:count])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from server.protocols.scenario import PARAMETERS, looker, streamed
-from server.serving import ANN, BOB, TOKENS, Gate, relaxed, serving
+from server.serving import ANN, BOB, TOKENS, Gate, PacedModel, relaxed, serving
 from treadle import Agent, ScriptedModel, external_tool, tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import ImagePart, UserMessage
@@ -113,6 +114,24 @@ def test_a_task_outlives_its_connection_and_is_cancelled_by_its_id():
         assert refused["error"]["code"] == -32002
 
 
+def test_a_streamed_task_that_is_cancelled_ends_as_cancelled_with_the_words_it_had():
+    model = PacedModel(["It is five."], chunk=4)
+    model.gates[1] = Gate()
+    with serving({"slow": Agent(model, None)}) as server:
+        connection = server.connect()
+        sent = json.dumps(rpc("SendStreamingMessage", message=message())).encode()
+        connection.request("POST", "/a2a/slow", sent, {"content-type": "application/json"})
+        response = connection.getresponse()
+        lines: list[bytes] = []
+        while not (lines and b"It i" in lines[-1]):
+            lines.append(response.readline())
+        task = next(json.loads(line[6:])["result"]["task"]["id"] for line in lines if b'"task"' in line)
+        server.post("/a2a/slow", rpc("CancelTask", id=task))
+        rest = [json.loads(line[6:]) for line in response.read().splitlines() if line.startswith(b"data: ")]
+        connection.close()
+    assert rest[-1]["result"]["statusUpdate"]["status"]["state"] == "TASK_STATE_CANCELED"
+
+
 def test_errors(client: Any):
     task = client.post("/a2a/failing", rpc("SendMessage", message=message()))["result"]["task"]
     assert task["status"]["state"] == "TASK_STATE_FAILED"
@@ -189,7 +208,8 @@ def test_tasks_are_listed():
         assert [task["id"] for task in everything["tasks"]] == made[::-1], "of this agent, the last first"
         assert (everything["totalSize"], everything["pageSize"], everything["nextPageToken"]) == (4, 50, "")
         assert all("artifacts" not in task for task in everything["tasks"])
-        seen, token = [], ""
+        token = ""
+        seen: list[str] = []
         for _ in range(3):
             part = page(pageSize=2, pageToken=token)
             seen += [task["id"] for task in part["tasks"]]

@@ -54,6 +54,7 @@ def test_tools_of_the_client(stream: bool):
         assert (wanted.name, wanted.arguments) == ("look", '{"where":"left"}')
         made = {"type": "function_call_output", "call_id": wanted.call_id, "output": "a cat"}
         past = [{"role": "user", "content": "What is there?"}, *[item.model_dump() for item in first.output], made]
+        answer = first
         for _ in range(2):  # repeated after a lost response: the same run, the same answer
             answer = ask(past)
             assert ([item.type for item in answer.output], answer.output_text) == (["message"], "I see a cat.")

@@ -247,7 +247,7 @@ class Exchange:
     async def events(self) -> AsyncGenerator[TextDelta | CallStarted | CallDone | None, None]:
         """Yield events until the run ends or waits; None when nothing has happened for a while, to keep the connection
         open. An answer that must fit a schema, or that a plug-in may take back, comes as a whole at the end."""
-        cut, has_text, gap = Cut(self._stop), False, ""
+        cut, has_text, gap, void = Cut(self._stop), False, "", False
         whole = self._typed or await self._may_be_taken_back()
         async for event in self._followed():
             data = event.data if event is not None else {}
@@ -255,6 +255,8 @@ class Exchange:
             if event is None:
                 yield None
             elif name == "answer" and data.get("status") == "delta":
+                if void:
+                    raise self._restarted()
                 has_text = True
                 if not whole and (text := cut.feed(gap + data["content"])):
                     yield TextDelta(text)
@@ -262,8 +264,9 @@ class Exchange:
             elif has_text and (data.get("status") == "retracted" or data.get("replaced")):
                 has_text, gap = False, BREAK
             elif name == "reset" and has_text and not whole:
-                self._broken, self.cancels = True, self.cancels and self._place is None
-                raise ApiError(503, "restarted", "the answer had to be restarted: send the request again")
+                if data["wait"] is not None:
+                    raise self._restarted()
+                void = True  # no harm is done unless other words follow; when a run is stopped, none do
             elif name == "step" and data.get("type") == "iteration":
                 yield _step(data)
         if whole:
@@ -271,6 +274,10 @@ class Exchange:
                 yield TextDelta(text)
         elif rest := cut.feed("", last=True):
             yield TextDelta(rest)
+
+    def _restarted(self) -> ApiError:
+        self._broken, self.cancels = True, self.cancels and self._place is None
+        return ApiError(503, "restarted", "the answer had to be restarted: send the request again")
 
     async def _whole_text(self) -> str:
         """Return the answer; nothing where there is none, for which `outcome_now` has the reason."""
