@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,11 @@ async def refund(order: int) -> str:
 def client(built_page: None) -> Iterator[Client]:
     def script(request: Any) -> Any:
         if "refund" in question_of(request):
-            return "All done!" if has_results(request) else [call("refund", order=1), call("refund", order=4711)]
+            return (
+                "Order 1 was refunded. All done!"
+                if has_results(request)
+                else [call("refund", order=1), call("refund", order=4711)]
+            )
         if not has_results(request):
             return call("weather", year=2026)
         return HOSTILE if "hostile" in question_of(request) else ANSWER
@@ -126,6 +131,13 @@ def test_below_the_answer_stands_what_was_done_with_its_record(stage: Stage):
     lines = stage.page.locator(".ledger li").all_inner_texts()
     assert [line.split(" · ")[:2] for line in lines] == [["Done refund", "order 1"], ["Not done refund", "order 4711"]]
     assert "card expired" in stage.page.locator(".answer").inner_text()
+    stage.page.get_by_role("button", name="Grounds of the answer").click()
+    stage.page.locator("button.ground").first.click()
+    card = stage.see(".ground-card").inner_text()
+    assert re.search(r"Receipted[\s\S]*refund done .*\d\d:\d\d.*: refunded", card), (
+        "at the sentence: what, when, with which result"
+    )
+    stage.page.keyboard.press("Escape")
     stage.page.locator(".ledger button").first.click()
     opened = stage.see(".record:has([aria-expanded=true])")
     assert "refunded" in opened.inner_text()
