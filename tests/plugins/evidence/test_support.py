@@ -9,6 +9,7 @@ import pytest
 from plugins.evidence.test_passages import log
 from treadle._plugins.evidence.support import Claim, claims_of
 from treadle._plugins.evidence.words import MAX_SENTENCE
+from treadle._types.acts import act_of
 from treadle._types.events import RunStarted, ToolDone
 
 NOTES = (
@@ -82,6 +83,13 @@ def test_a_request_and_a_failed_call_are_no_grounds(records: tuple[ToolDone, ...
 
 def test_what_claims_nothing_is_empty():
     assert [claim.status for claim in claims_of("Shall I go on? So it is.", LOGS)] == ["empty", "empty"]
+
+
+def test_a_line_of_the_ledger_is_no_claim_of_the_model():
+    failed = ToolDone("c", "refund", 1, "Error: card expired. Try again.", act=act_of({"order": 4711}, declared=True))
+    line = "[not done: refund (order 4711): Error: card expired. Try again]"
+    claims = claims_of(f"Order 4711 was refunded.\n\n{line}", log(RunStarted("Refund it."), failed))
+    assert [claim.status for claim in claims] == ["contradicted", *["empty"] * (len(claims) - 1)]
 
 
 def test_a_citation_must_say_it_itself():

@@ -211,7 +211,7 @@ function Records({ claim, ledger }: { claim: Claim; ledger: LedgerEntry[] }) {
           <RecordLink run={ground.run} seq={ground.seq} />
         </div>
       ))}
-      {(claim.numbers ?? []).map((number, place) => (
+      {(claim.status === "receipted" ? [] : (claim.numbers ?? [])).map((number, place) => (
         <p key={place} class="ground-number">
           <code>{number.text}</code>{" "}
           {number.worked_out ? `= ${number.worked_out}` : number.seq !== undefined && number.run ? <RecordLink run={number.run} seq={number.seq} /> : <span class="warn">in no record</span>}

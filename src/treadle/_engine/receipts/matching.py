@@ -99,6 +99,11 @@ class Deeds:
                     self._read.append(_joined(values_in(made), values_in(text)))
                     self._known |= self._read[-1].ids
 
+    @property
+    def lines(self) -> set[str]:
+        """The lines of the ledger that an answer may have been given."""
+        return {deed.entry.line for deed in self.deeds if deed.entry.state != "done"}
+
     def receipt(self, sentence: str) -> Receipt | None:
         """The receipt of a sentence; None when it says nothing was done, or names nothing that could be looked up."""
         if not (self.deeds or self._verbs) or sentence.rstrip().endswith("?") or denies(sentence):

@@ -84,7 +84,13 @@ class Claim(Struct, frozen=True, omit_defaults=True):
 def claims_of(answer: str, logs: Mapping[str, Sequence[Record]]) -> tuple[Claim, ...]:
     """Every sentence of an answer; `logs` are the records of its run and of those inside it, by run."""
     index, deeds = _Index(passages_of(logs)), Deeds(logs)
-    claims = (index.claim(sentence) for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES])
+    lines = [(at, at + len(line)) for line in deeds.lines if (at := answer.find(line)) >= 0]
+    claims = (
+        _claim(sentence, "empty")  # a line of the ledger is the engine's own
+        if any(start <= sentence.start < end for start, end in lines)
+        else index.claim(sentence)
+        for sentence in sentences(answer[:MAX_ANSWER])[:MAX_SENTENCES]
+    )
     verdicts = _verdicts(logs)
     return tuple(_judged(_receipted(claim, deeds), deeds, verdicts) for claim in claims)
 
