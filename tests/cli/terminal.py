@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from processes import interruptible
+from programs import python
 from waiting import GUARD_SECONDS
 
 PROGRAM = [sys.executable, "-m", "treadle._cli.main"]
@@ -101,8 +102,10 @@ class Done:
 
 
 def treadle(home: Path, *arguments: str, stdin: str = "", **env: str) -> Done:
+    # What only an interpreter does at its start needs one.
+    program = PROGRAM if any(name.startswith("PYTHON") for name in env) else [*python(), *PROGRAM[1:]]
     done = subprocess.run(
-        [*PROGRAM, *arguments],
+        [*program, *arguments],
         input=stdin,
         capture_output=True,
         text=True,

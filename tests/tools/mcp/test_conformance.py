@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from node_programs import node_and_npm
+from programs import python
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net]
@@ -46,7 +46,7 @@ def suite(modules: Path, *args: str, home: Path) -> str:
     "scenario", [*CORE, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)], ids=lambda name: str(name)
 )
 def test_conformance_of_our_client(scenario: str, modules: Path, tmp_path: Path):
-    client = shlex.join([sys.executable, str(Path(__file__).with_name("conformance_client.py"))])
+    client = shlex.join([*python("mcp.client.auth", "treadle._tools.mcp.client"), str(Path(__file__).with_name("conformance_client.py"))])
     said = suite(modules, "client", "--command", client, "--scenario", scenario, "--timeout", "120000", home=tmp_path)
     assert "OVERALL: PASSED" in said, said[-4000:]
 
