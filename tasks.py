@@ -96,7 +96,7 @@ def test(arguments: list[str]) -> int:
     fast = "--fast" in arguments
     if arguments and not fast:
         return call(python, "-m", "pytest", *arguments)
-    call(python, "-m", "compileall", "-q", "src")  # before there are several processes that would each do it
+    call(python, "-m", "compileall", "-q", "-j", "0", "src")  # before there are several processes that would each do it
     call(python, "web/build.py")  # before there are several processes that look for it
     # Three workers more than there are cores: many tests wait for other programs.
     suite = [python, "-m", "pytest", "--workers", cores() + 3]

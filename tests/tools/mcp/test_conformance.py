@@ -46,7 +46,12 @@ def suite(modules: Path, *args: str, home: Path) -> str:
     "scenario", [*CORE, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)], ids=lambda name: str(name)
 )
 def test_conformance_of_our_client(scenario: str, modules: Path, tmp_path: Path):
-    client = shlex.join([*python("mcp.client.auth", "treadle._tools.mcp.client"), str(Path(__file__).with_name("conformance_client.py"))])
+    client = shlex.join(
+        [
+            *python("mcp.client.auth", "treadle._tools.mcp.client"),
+            str(Path(__file__).with_name("conformance_client.py")),
+        ]
+    )
     said = suite(modules, "client", "--command", client, "--scenario", scenario, "--timeout", "120000", home=tmp_path)
     assert "OVERALL: PASSED" in said, said[-4000:]
 
