@@ -1,4 +1,4 @@
-"""How fast the page is on this machine, in Chromium: its weight, first paint, 10 000 runs, a talk of 5 000 messages.
+"""How soon something is seen: the terminal's first word, the page's first paint, 10 000 runs, a talk of 5 000 messages.
 
 python benchmarks/page.py [RUNS] [MESSAGES]
 """
@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
+import pty
+import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -67,11 +71,29 @@ def best(times: list[float]) -> str:
     return f"{min(times):8.0f} ms (best of {len(times)}, median {statistics.median(times):.0f})"
 
 
+def first_word(*arguments: str) -> float:
+    """Milliseconds until a command of ours has written something on a terminal."""
+    began = time.perf_counter()
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "treadle", *arguments])
+    os.read(terminal, 1)
+    taken = 1000 * (time.perf_counter() - began)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    os.close(terminal)
+    return taken
+
+
 def measure(address: str) -> None:
+    for arguments in (("--help",), ("run", "Hi", "-m", "scripted:none.json")):
+        print(f"{f'treadle {arguments[0]}: its first word':36} {best([first_word(*arguments) for _ in range(11)])}")
     files = [path for path in STATIC.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
     print(f"{'weight, compressed':36} {sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) / 1000:8.1f} kB")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium-headless-shell") or "/usr/bin/chromium", args=["--no-sandbox"]
+        )
         paints: list[float] = []
         for _ in range(5):
             page = browser.new_page()
