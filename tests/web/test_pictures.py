@@ -226,13 +226,16 @@ def export(stage: Stage) -> None:
     stage.see(".turn")
 
 
+WAYS_BACK = ":is([aria-label='Conversations and views'], [aria-label='Close the inspector']):visible"
 VIEWS = {"new": new, "chat": chat, "approval": approval, "plan": plan, "inspector": timeline, "files": files,
          "why": why, "runs": runs, "agents": agents, "memory": memory, "settings": settings,
          "export": export}  # fmt: skip
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_it_looks_as_in_its_reviewed_pictures(browser: Any, client: Client, pictures: Pictures, view: str):
+def test_it_looks_as_in_its_reviewed_pictures(
+    browser: Any, client: Client, pictures: Pictures, axe: Callable[..., list[str]], view: str
+):
     pictures.faults.clear()
     for width, options in WIDTHS.items():
         context = browser.new_context(**options, reduced_motion="reduce", timezone_id="UTC", locale="en-GB")
@@ -241,6 +244,10 @@ def test_it_looks_as_in_its_reviewed_pictures(browser: Any, client: Client, pict
         VIEWS[view](stage)
         stage.settle()
         pictures.look(stage.page, f"{view}-{width}")
+        if width == "phone" and view != "export":
+            assert stage.page.locator(WAYS_BACK).count() > 0, f"{view} has no way back"
+        if width != "desktop":
+            assert axe(stage.page) == [], f"{view}-{width}"
         context.close()
         assert not stage.faults, stage.faults
     assert not pictures.faults, "\n".join(pictures.faults)

@@ -65,6 +65,7 @@ export function Dag({ steps, round }: { steps: PlanStep[]; round: number }) {
 
 function Box({ step, place, chosen, choose }: { step: PlanStep; place: { x: number; y: number } | undefined; chosen: boolean; choose: () => void }) {
   if (!place) return null;
+  const state = STATES[step.state] ?? step.state;
   return (
     <g
       class={`box ${step.state}${chosen ? " chosen" : ""}`}
@@ -72,7 +73,6 @@ function Box({ step, place, chosen, choose }: { step: PlanStep; place: { x: numb
       role="button"
       tabIndex={0}
       aria-pressed={chosen}
-      aria-label={`Step ${step.step}: ${step.task}. ${STATES[step.state] ?? step.state}`}
       onClick={choose}
       onKeyDown={(event) => {
         if (event.key === "Enter" || event.key === " ") {
@@ -86,7 +86,10 @@ function Box({ step, place, chosen, choose }: { step: PlanStep; place: { x: numb
       <foreignObject x="28" y="9" width={WIDTH - 40} height="20">
         <div class="box-head">
           <strong>{step.step}</strong>
-          <span>{step.elapsed ? seconds(step.elapsed) : (STATES[step.state] ?? step.state)}</span>
+          <span>
+            {step.elapsed ? seconds(step.elapsed) : state}
+            {!!step.elapsed && <span class="visually-hidden">, {state}</span>}
+          </span>
         </div>
       </foreignObject>
       <foreignObject x="14" y="32" width={WIDTH - 28} height="20">
