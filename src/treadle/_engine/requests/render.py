@@ -37,7 +37,7 @@ from treadle._types.state_values import Entry, ReplyConstraint
 _encode = msgspec.json.Encoder().encode
 _REMINDER = 400
 """Characters of the question that text dialects repeat after a result."""
-_LONG_TEXT = 400
+_LONG_TEXT = 1000
 """Characters from which on a result is a text to read, not a value."""
 
 
