@@ -3,9 +3,9 @@
 python3 tasks.py measure spoilt [SEED] [--read local:qwen2.5-coder-1.5b]
 
 Ten kinds of cause, each in a run that is short, long (60 steps), long with tools of which nobody knows what they do,
-recorded from two other programs (messages as OpenAI and as Anthropic write them), and with an agent inside. Half of
-them have a fixed seed, half one that is drawn when this is run. The models are rules. `--read` measures instead what a
-model names that is given the log of each run and asked for the cause.
+recorded from two other programs (messages as OpenAI and as Anthropic write them), with an agent inside, and a plan.
+Half of them have a fixed seed, half one that is drawn when this is run. The models are rules. `--read` measures what a
+model names instead that is given the log of each run and asked for the cause.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from treadle import (
     Agent,
     Budget,
     BudgetExhaustedError,
+    DagAgent,
     Model,
     Plugin,
     RunContext,
@@ -47,7 +48,7 @@ from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage
 from treadle._types.request import Request
 
 KINDS = ("prompt", "description", "parameter", "result", "note", "history", "temperature", "trim", "limit", "budget")
-FORMS = ("short", "long", "effects", "openai", "anthropic", "children")
+FORMS = ("short", "long", "effects", "openai", "anthropic", "children", "plan")
 OF_TEXTS = ("prompt", "result", "history")
 """Kinds that there are in a run that another program made: its settings are not known, nor are its tools here."""
 ACTED: list[int] = []
@@ -85,7 +86,7 @@ class Spoilt(Struct, frozen=True):
 
 def spoilt(kind: str, form: str, seed: int) -> Spoilt:
     chance = random.Random(f"{kind} {form} {seed}")
-    steps = {"short": 4, "children": 4, "openai": 6, "anthropic": 6}.get(form, 60)
+    steps = {"short": 4, "children": 4, "plan": 4, "openai": 6, "anthropic": 6}.get(form, 60)
     right, wrong = (str(number) for number in chance.sample(range(1000, 9999), 2))
     word = "".join(chance.choices("bdfgklmnprst", k=3) + chance.choices("aeiou", k=2))
     return Spoilt(kind, form, seed, steps, f"By order of {word} the total is {wrong}.", right, wrong)
@@ -134,6 +135,22 @@ def page_tool(case: Spoilt) -> Tool:
     return made
 
 
+def planned(reply: Callable[[Request], Any], steps: list[dict[str, Any]]) -> Callable[[Request], Any]:
+    """The same model with a plan of two steps, of which one finds the total; it is content with what comes of them."""
+
+    def made(request: Request) -> Any:
+        text = str(request.messages)
+        if request.component == "planner":
+            return {"name": "make_plan", "args": {"steps": steps}}
+        if request.component == "analyzer":
+            total = re.search(r"The total is [^.]*\.", text)
+            args = {"achieved": True, "confidence": 1.0, "reasoning": "It is read.", "final_answer": total and total[0]}
+            return {"name": "judge", "args": args}
+        return "Thanks." if "Say thanks" in text else reply(request)
+
+    return made
+
+
 class Remembering(Plugin):
     """Adds what is remembered, before the first step."""
 
@@ -170,6 +187,10 @@ def agent_for(case: Spoilt, journal: Any) -> Agent[Any, Any]:
         ScriptedModel(rule(case)), [page_tool(case)], system="\n".join(lines), journal=journal, name="clerk",
         description="Knows the ledger.", on_error="result", **settings,
     )  # fmt: skip
+    if case.form == "plan":
+        steps = [{"id": "total", "task": "Find the total."}, {"id": "kind", "task": "Say thanks."}]
+        return DagAgent(ScriptedModel(planned(rule(case), steps)), [page_tool(case)], system="\n".join(lines),
+                        journal=journal, on_error="result", **settings)  # fmt: skip
     if case.form != "children":
         return worker
 
@@ -240,6 +261,8 @@ def cases(drawn: int) -> list[Spoilt]:
         kinds = OF_TEXTS if form in ("openai", "anthropic") else KINDS
         if form == "children":
             kinds = tuple(kind for kind in KINDS if kind != "history")
+        if form == "plan":  # it hands its history to each step, and is given its limits itself
+            kinds = tuple(kind for kind in KINDS if kind not in ("history", "limit", "budget"))
         repeats = 2 if form in ("openai", "anthropic", "short", "long") else 1
         for kind in kinds:
             made += [spoilt(kind, form, 7 if index % 2 == 0 else drawn) for index in range(repeats)]

@@ -229,11 +229,13 @@ def _parts(lab: Lab) -> Iterator[tuple[str, Agent[Any, Any]]]:
         delegate = getattr(tool.execute, DELEGATE, None) if tool is not None else None
         if isinstance(delegate, Agent):
             yield f"{lab.records[0].run}.{step.call_id}", cast("Agent[Any, Any]", delegate)
-    if not isinstance(lab.agent, FlowAgent):
-        return
-    for event in [record.event for record in reversed(lab.records)]:
-        if isinstance(event, StepStarted) and (agent := lab.agent.part(event, lab.state)) is not None:
-            yield event.run, agent
+    if isinstance(lab.agent, FlowAgent):
+        results = {done.step: done.result for done in lab.state.dag.steps.values()}
+        begun = [record.event for record in reversed(lab.records) if isinstance(record.event, StepStarted)]
+        # Those first whose result the wrong answer has words of.
+        for started in sorted(begun, key=lambda event: lab.blame(results.get(event.step, "")) == 0):
+            if (agent := lab.agent.part(started, lab.state)) is not None:
+                yield started.run, agent
 
 
 def _report(result: Causes) -> dict[str, Any]:
