@@ -8,8 +8,8 @@ call is JSON inside an argument). A sentence of `receipts/action_wordings.json` 
 true; or the call was dropped, refused, failed with an exception or softly (`Error: ...` as text); or no acting call was
 made at all; or a value was altered, or exchanged with that of another customer whose call was done in the same run; or
 what was done to it was another thing. Half of the sentences are drawn with the seed 7, half with one drawn now (or
-`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the checker,
-after it had been changed for the last time; it was changed with the half `development` alone.
+`--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the
+checker, after it had been changed for the last time with the half `development`.
 """
 
 from __future__ import annotations
@@ -302,7 +302,9 @@ class Bench:
         }
         for what, cases in runs.items():
             for language in LANGUAGES:
-                for wording, (case, calls) in itertools.product(WORDINGS["coding"][what][language], cases.items()):
+                for wording, (case, calls) in itertools.product(
+                    WORDINGS["coding"][self.half][what][language], cases.items()
+                ):
                     text = wording.format(file="src/shop/cart.py", tests="12")
                     self._judge(f"coding: {what}, {case}", worked(calls), text, case)
 
