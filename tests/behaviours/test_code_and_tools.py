@@ -10,6 +10,7 @@ import pytest
 from kit import NO_ADVICE, add, call, echo, go
 from treadle import Agent, ScriptedModel
 from treadle._tools.builtin import BUILTINS, builtin
+from treadle.plugins import CodeMode
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -39,6 +40,10 @@ def test_variables_persist_and_errors_come_with_the_line():
 def test_imports_outside_the_list_are_refused():
     result = go(code_agent(code("import socket"), "Final answer: done").run("q"))
     assert "importing 'socket' is not allowed here" in result.steps[0].observation
+    model = ScriptedModel([code("import re"), "Final answer: done"], abilities={"tool_call": False})
+    plugins = [*NO_ADVICE, CodeMode(imports=["math"])]
+    result = go(Agent(model, [add], preset="code", plugins=plugins).run("q"))
+    assert "importing 're' is not allowed here" in result.steps[0].observation
     assert result.answer == "done"
 
 

@@ -314,4 +314,8 @@ def test_one_budget_for_all_steps():
 
 
 def test_a_dag_agent_is_an_agent():
-    assert issubclass(DagAgent, Agent)
+    inside = DagAgent(brain([[step("a")]], [GOOD]), [echo], name="planner")
+    model = ScriptedModel([call("planner", user_prompt="q", reasoning="r", context="c"), "seen"])
+    go(Agent(model, [inside]).run("q"))
+    assert "the whole" in text_of(model.requests[-1].messages[-1].content)
+    assert isinstance(inside, Agent)

@@ -223,3 +223,6 @@ def test_tool_named_like_the_answer_is_no_trap():
 
     result = go(Agent(ScriptedModel([call("final_answer", text="x"), "end"]), [final_answer]).run("q"))
     assert result.answer == "end"
+    written = ['{"name": "final_answer", "arguments": {"text": "x"}}', '{"type": "final_answer", "answer": "end"}']
+    result = go(Agent(ScriptedModel(written, abilities=PLAIN), [final_answer], dialect="json").run("q"))
+    assert ([step.observation for step in result.steps], result.answer) == (["x"], "end")
