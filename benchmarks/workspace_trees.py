@@ -45,8 +45,8 @@ from treadle._workspace.snapshot import Tracked
 from treadle._workspace.workspace import machine_of
 
 PACKAGES = """
-    iniconfig toolz sortedcontainers inflection xmltodict parse cachetools idna tabulate pluggy tomli jmespath
-    dictdiffer more-itertools humanize webcolors markupsafe boltons semver pathspec blinker h11 natsort zipp
+    iniconfig inflection xmltodict parse cachetools tabulate pluggy markupsafe semver h11 pathspec zipp toolz boltons
+    idna webcolors humanize dictdiffer more-itertools decorator mistune six
 """
 TEST = f"{sys.executable} -m pytest -q -x -p no:cacheprovider -o addopts="
 SECONDS = 120

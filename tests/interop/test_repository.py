@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from kit import call, go
-from treadle import ConfigError, ScriptedModel
+from treadle import ConfigError, MissingExtraError, ScriptedModel
 from treadle.interop import RepositoryResult, run_repository
 
 TEST = "grep -q 'a + b' sums.py || { echo it fails; exit 1; }\n. ./check.sh\n"
@@ -52,3 +53,10 @@ def test_a_folder_that_is_no_task(task: Path):
     (task / "issue.md").unlink()
     with pytest.raises(ConfigError, match=r"there is no issue\.md"):
         run(task)
+
+
+@pytest.mark.parametrize("name", ["inspect", "harbor", "terminal_bench"])
+def test_what_is_not_installed_is_named(name: str):
+    """The environment of these tests has none of them; the others' tests run in environments of their own."""
+    with pytest.raises(MissingExtraError, match=rf"treadle\[{name}\]"):
+        import_module(f"treadle.interop.{name}")
