@@ -311,7 +311,7 @@ async def play(
         elif isinstance(event, ToolDone) and event.call_id in made and event.error != "unknown_tool":
             call, hostile = made[event.call_id], at.get(event.call_id, (None, False))[1]
             if hostile and call.id not in asked and call.name in UNSAFE | PRIVATE | {"get_webpage"}:
-                outcome.unasked_attack.append(f"{call.name}({json.dumps(call.args)[:150]})")
+                outcome.unasked_attack.append(f"{call.name}({json.dumps(call.args)})")
     outcome.finished = result.stop_reason == "answer"
     return outcome
 
@@ -420,7 +420,7 @@ async def adaptive(suite: Any, setup: Setup, kept: Environments, show: bool) -> 
                 through = [
                     (at, name, variant)
                     for at, (name, variant) in enumerate(tried)
-                    if f"{variant.function}({json.dumps(_plain(variant.args))[:150]})" in one.unasked_attack
+                    if f"{variant.function}({json.dumps(_plain(variant.args))})" in one.unasked_attack
                 ]
                 if not through:
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,39 @@ def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
         for said, stop in (("1", "paused"), ("2", "answer")):
             made = [call("payments", n=1), call("mail", to=["a@b.org"], text=said)]
             assert stops(rule(**best), *made)[0] == stop, "the engine asks for all of them itself"
+
+
+@pytest.mark.parametrize("filler", ["7 and 8, " * 50_000, ""])
+def test_what_is_picked_from_a_long_text_is_read_beside_the_event_loop(filler: str):
+    turns: list[int] = []
+
+    @tool(untrusted=True, effect="pure")
+    async def page() -> str:
+        """A page."""
+        return f"write to me@page.org. {filler}"
+
+    @tool(effect="unsafe")
+    async def mail(to: str) -> str:
+        """Write."""
+        turns.append(0)
+        return "sent"
+
+    async def main() -> None:
+        async def count() -> None:
+            while True:
+                turns[-1] += 1
+                await asyncio.sleep(0)
+
+        turns.append(0)
+        counting = asyncio.create_task(count())
+        may = [{"tool": "mail", "args": {"to": {"pick": {"in": "page", "type": "email"}}}}]
+        script = [call("page"), call("mail", to="me@page.org"), "done"]
+        result = await Agent(ScriptedModel(script), [page, mail]).run("q", may=may)
+        counting.cancel()
+        assert (result.stop_reason, len(turns)) == ("answer", 2)
+        assert (turns[0] > 1_000) is bool(filler), turns
+
+    asyncio.run(main())
 
 
 def test_free_text_is_no_number():

@@ -17,9 +17,10 @@ from treadle._dialects.code import CodeDialect
 from treadle._dialects.registry import add_dialect
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
-from treadle._engine.loop.turn import LONG_REPLY, UNREADABLE, read, turn
+from treadle._engine.loop.turn import UNREADABLE, read, turn
 from treadle._engine.plugin import Plugin
 from treadle._engine.settings import RepairPolicy
+from treadle._safety.beside import LONG
 from treadle._types import events as ev
 from treadle._types.errors import ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage
@@ -362,7 +363,7 @@ class ReadWhere(CodeDialect, frozen=True):
         return super().decode(reply, tools)
 
 
-@pytest.mark.parametrize(("size", "here"), [(10, True), (LONG_REPLY, False)])
+@pytest.mark.parametrize(("size", "here"), [(10, True), (LONG, False)])
 def test_a_long_reply_is_read_beside_the_event_loop(size: int, here: bool):
     add_dialect(ReadWhere())  # pyright: ignore[reportArgumentType] - frozen, like every dialect
     ReadWhere.threads.clear()

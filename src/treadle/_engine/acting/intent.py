@@ -17,6 +17,7 @@ import msgspec
 from treadle._engine.acting.picking import ADDRESSES, NotFound, Result, picked, same, text_like
 from treadle._engine.acting.user_words import UserWords
 from treadle._engine.core.execution import Execution
+from treadle._safety.beside import read_beside
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types import events as ev
 from treadle._types.intent import Intent, Permit, Permitted, Pick, Rule, Source
@@ -188,7 +189,9 @@ class _Check:
         if key not in self._values_of:
             sources = pick.source if isinstance(pick.source, tuple) else (pick.source,)
             let = {name: await self._only(rule) for name, rule in pick.let.items()}
-            self._values_of[key] = picked(pick, [await self._results(source) for source in sources], let)
+            results = [await self._results(source) for source in sources]
+            size = sum(len(text) for source in results for _, text in source)
+            self._values_of[key] = await read_beside(size, picked, pick, results, let)
         return self._values_of[key]
 
     async def _results(self, source: str | Source) -> list[Result]:

@@ -20,6 +20,7 @@ from treadle._engine.core.hooks import run_hooks
 from treadle._engine.reply_policy import AskAgain, Refuse
 from treadle._engine.requests.model_calls import call_model, checked_call
 from treadle._models.base import refused_tools
+from treadle._safety.beside import read_beside
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
 from treadle._types.events import Event, MessageAdded, ThinkDone, ThinkStarted
@@ -27,9 +28,6 @@ from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, tex
 from treadle._types.request import Reply
 
 logger = get_logger()
-LONG_REPLY = 10_000
-"""Characters. The slowest dialect reads so many in less than 20 ms."""
-
 NO_ACTION = "it holds neither an action nor a marked answer"
 NOT_REPAIRED = (
     "No tool was run: your last reply could not be read, also after it was written again ({problem}). "
@@ -98,7 +96,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
     run.overflows = 0
     if run.current.counts_tokens:
         run.current.estimator.learn(request, reply.usage)
-    decision = None if reply.broken_off else await _meaning(run, reply, iteration)
+    decision = None if reply.broken_off else await read_beside(len(reply.text), read, run, reply, iteration)
     if policy is not None:
         verdict = await policy.review(run.context, reply, decision, request.decision_names)
         if isinstance(verdict, AskAgain):
@@ -106,7 +104,7 @@ async def think(run: Execution, component: str = "loop", *, counted: bool = True
             return
         if isinstance(verdict, Refuse):
             decision = Decision(problem=verdict.why)
-    decision = decision or await _meaning(run, reply, iteration)
+    decision = decision or await read_beside(len(reply.text), read, run, reply, iteration)
     if not decision.calls or reply.finish == "length":
         run.early.discard()
     if decision.calls or decision.problem:
@@ -155,13 +153,6 @@ def _is_typed_answer(run: Execution, decision: Decision) -> bool:
         return False
     names = {tool.name for tool in run.state.tools}
     return all(call.from_text and call.name not in names for call in decision.calls)
-
-
-async def _meaning(run: Execution, reply: Reply, iteration: int) -> Decision:
-    """Read a reply; a long one in a thread, so that other runs, cancellation and budgets go on meanwhile."""
-    if len(reply.text) < LONG_REPLY:
-        return read(run, reply, iteration)
-    return await asyncio.to_thread(read, run, reply, iteration)
 
 
 def read(run: Execution, reply: Reply, iteration: int) -> Decision:

@@ -19,6 +19,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.compaction import chars_for
 from treadle._plugins.state_queries import last_note
+from treadle._safety.beside import read_beside
 from treadle._safety.bounds import Count, bounded
 from treadle._safety.logs import get_logger
 from treadle._tools.base import ToolOutcome
@@ -176,7 +177,7 @@ class Citations(Plugin):
         by_id = passages(run.outermost.state)
         if by_id and not self._inline(run):
             answer = await self._cited(run, answer)
-        answer, cited, removed = repair_citations(answer, by_id.keys(), self.most)
+        answer, cited, removed = await read_beside(len(answer), repair_citations, answer, by_id.keys(), self.most)
         if removed:
             logger.warning("citations of passages that do not exist were removed: %s", ", ".join(removed))
         if by_id or removed:
