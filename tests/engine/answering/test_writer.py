@@ -267,9 +267,9 @@ def test_what_was_said_before_and_found_since_is_part_of_the_request_for_own_wor
 
     assert go(main()) == "Three, Ada."
     said = [text_of(message.content) for message in model.requests[-1].messages if isinstance(message, UserMessage)]
-    assert said[:2] == ["I am Ada.", "What is 1 + 2?"]
-    assert "add" in said[2]
-    assert "3" in said[2]
+    assert (said[0], said[2]) == ("I am Ada.", "What is 1 + 2?"), "what is asked comes last"
+    assert "add" in said[1]
+    assert "3" in said[1]
     assert [m.text for m in model.requests[-1].messages if isinstance(m, AssistantMessage)] == ["Hello Ada."]
     assert "Hello Ada." in model.requests[2].messages[2].text, "the loop sees the answer that the user got"
 
@@ -277,20 +277,21 @@ def test_what_was_said_before_and_found_since_is_part_of_the_request_for_own_wor
 @tool(effect="pure")
 def document(name: str) -> str:
     """The text of a document."""
-    return "It was a long night. " * (60 if name == "novel" else 2)
+    return "It was a long night. " * {"novel": 60, "tale": 15, "note": 2}[name]
 
 
-@pytest.mark.parametrize(("name", "own_words"), [("novel", True), ("note", False)])
+@pytest.mark.parametrize(("name", "own_words"), [("novel", True), ("tale", True), ("note", False)])
 def test_an_answer_about_a_long_text_is_left_to_the_model_without_its_adapter(name: str, own_words: bool):
     """With its adapter it copied the file that it was to sum up."""
     read = f'{{"action": "document", "args": {{"name": "{name}"}}}}'
     answer = '{"action": "final_answer", "final_answer": "Somebody was awake.", "task_successful": true}'
-    replies = [read, NO_TOOL, "Somebody was awake."] if own_words else [read, answer]
+    ready = '{"action": "final_answer"}'
+    replies = [read, ready, "Somebody was awake."] if own_words else [read, answer]
     model = ScriptedModel(replies, profile=Profile(grammar=True))
     result = go(Agent(model, [document], dialect="compact").run("Sum it up in a line."))
     assert result.answer == "Somebody was awake."
     formats = [str(request.format) for request in model.requests[:2]]
-    assert ["final_answer" in text for text in formats] == [True, not own_words]
+    assert ["task_successful" in text for text in formats] == [True, not own_words]
     assert all("document" in text for text in formats), "it may still call a tool"
     assert "It was a long night." in str(model.requests[-1].messages)
 
@@ -307,7 +308,7 @@ def test_own_words_about_a_hostile_text_are_asked_for_with_the_text_marked_as_da
     script = ['{"action": "page", "args": {"url": "x"}}', NO_TOOL, "Somebody was awake."]
     model = ScriptedModel(script, profile=Profile(grammar=True))
     go(Agent(model, [page], dialect="compact").run("Sum it up in a line."))
-    system, question, note = model.requests[-1].messages
+    system, note, question = model.requests[-1].messages
     assert (system, question) == (SystemMessage(OWN_WORDS), UserMessage("Sum it up in a line.", pinned=True))
     assert isinstance(note, UserMessage)
     heading, first, *read = text_of(note.content).splitlines()

@@ -64,14 +64,15 @@ def test_after_a_long_text_it_calls_or_leaves_the_words():
 
     def actions(*tools: ToolSchema, **wanted: bool) -> list[bool]:
         written = str(DIALECT.encode_after_text(tools, profile, **wanted).format)
-        return [f"'{name}'" in written for name in ("price", "no_tool", "final_answer")]
+        return [f"'{name}'" in written for name in ("price", "no_tool", "final_answer", "task_successful")]
 
-    assert actions(PRICE) == [True, True, False]
-    assert actions(PRICE, must_answer=True) == [False, True, False]
-    assert actions(PRICE, must_act=True) == [True, False, False]
-    assert actions() == [False, True, False]
+    assert actions(PRICE) == [True, True, True, False], "that it would answer now, and not in which words"
+    assert actions(PRICE, must_answer=True) == [False, True, True, False]
+    assert actions(PRICE, must_act=True) == [True, False, False, False]
+    assert actions() == [False, True, True, False]
     own = ToolSchema("no_tool", "A tool of that name.", {"type": "object", "properties": {}})
-    assert actions(own) == [False, True, True], "it could not answer otherwise"
+    assert actions(own) == [False, True, True, True], "it could not answer otherwise"
+    assert DIALECT.decode(Reply('{"action": "final_answer"}'), [PRICE]).own_words
 
 
 def test_the_prompt_is_short():

@@ -101,5 +101,7 @@ def own_words_messages(run: Execution) -> list[Message]:
                 pass
     if state.steps:
         results = trace(fenced(state.steps), run.settings.synthesis_chars, trace_chars(run))
-        messages.append(UserMessage(WHAT_TOOLS_SAID + results, kind="note"))
+        asked = max((at for at, one in enumerate(messages) if isinstance(one, UserMessage)), default=len(messages))
+        # What is asked comes last: a small model answers what it has read last.
+        messages.insert(asked, UserMessage(WHAT_TOOLS_SAID + results, kind="note"))
     return messages

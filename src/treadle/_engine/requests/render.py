@@ -37,8 +37,8 @@ from treadle._types.state_values import Entry, ReplyConstraint
 _encode = msgspec.json.Encoder().encode
 _REMINDER = 400
 """Characters of the question that text dialects repeat after a result."""
-_LONG_TEXT = 1000
-"""Characters from which on a result is a text to read, not a value."""
+_LONG_RESULT, _LONG_TEXT = 1000, 300
+"""Characters from which on a result, or one text in it, is something to read, not a value."""
 
 
 def _ends_with_text(window: Sequence[Entry]) -> bool:
@@ -47,8 +47,22 @@ def _ends_with_text(window: Sequence[Entry]) -> bool:
         message = entry.message
         if not isinstance(message, ToolMessage):
             return False
-        if not message.error and len(text_of(message.content)) >= _LONG_TEXT:
+        if not message.error and _is_long(text_of(message.content)):
             return True
+    return False
+
+
+def _is_long(result: str) -> bool:
+    if not _LONG_TEXT <= len(result) < _LONG_RESULT:
+        return len(result) >= _LONG_RESULT
+    try:
+        values = [msgspec.json.decode(result)]
+    except msgspec.DecodeError:
+        return True
+    for value in values:
+        if isinstance(value, str) and len(value) >= _LONG_TEXT:
+            return True
+        values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return False
 
 

@@ -18,7 +18,7 @@ from treadle._dialects.constraint import Alternatives, const, json_format, recor
 from treadle._dialects.prompts import Example
 from treadle._dialects.reading.extract import strict
 from treadle._dialects.reading.reply import by_name
-from treadle._dialects.schema import SchemaDialect
+from treadle._dialects.schema import FINAL, SchemaDialect
 from treadle._dialects.text import encode_json, labelled, observation
 from treadle._local.dialects.prompts import COMPACT, DIRECT_REFORMAT
 from treadle._types.messages import Message, ToolMessage
@@ -57,19 +57,21 @@ class CompactDialect(SchemaDialect, frozen=True):
         self, tools: tuple[ToolSchema, ...], profile: Profile, *, must_answer: bool = False, must_act: bool = False
     ) -> Encoding:
         """The same after a long text. An answer about one is left to the model without its adapter as well: an adapter
-        has learnt to call tools and to pass on what they say, and would copy the text where a summary is wanted."""
+        has learnt to call tools and to pass on what they say, and would copy the text where a summary is wanted. It
+        says that it would answer now, and its words are not asked for."""
         if must_act or NO_TOOL in by_name(tools):
             return self.encode(tools, profile, must_answer=must_answer, must_act=must_act)
         calls = () if must_answer else tools
         replies = super().alternatives(calls, profile, must_answer=False, must_act=True) if calls else Alternatives()
-        replies.add(record(action=const(NO_TOOL)))
+        for action in (FINAL, NO_TOOL):
+            replies.add(record(action=const(action)))
         return Encoding(format=json_format(replies.any_of(), profile, "step"), tuned=True)
 
     def write(self, decision: Decision) -> str:
         return encode_json({"action": NO_TOOL}) if decision.own_words else super().write(decision)
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        if strict(reply.text) == {"action": NO_TOOL} and NO_TOOL not in by_name(tools):
+        if strict(reply.text) in ({"action": FINAL}, {"action": NO_TOOL}) and NO_TOOL not in by_name(tools):
             return Decision(answer="", own_words=True)
         return super().decode(reply, tools)
 
