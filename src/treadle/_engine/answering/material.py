@@ -102,6 +102,6 @@ def own_words_messages(run: Execution) -> list[Message]:
     if state.steps:
         results = trace(fenced(state.steps), run.settings.synthesis_chars, trace_chars(run))
         asked = max((at for at, one in enumerate(messages) if isinstance(one, UserMessage)), default=len(messages))
-        # What is asked comes last: a small model answers what it has read last.
+        # What is asked comes last: weak models answer what they have read last.
         messages.insert(asked, UserMessage(WHAT_TOOLS_SAID + results, kind="note"))
     return messages
