@@ -168,7 +168,7 @@ class Terminal:
                 stdout=slave,
                 stderr=slave,
                 cwd=home,
-                env=environment(home, **env),
+                env=environment(home, PYTHONFAULTHANDLER="1", **env),
                 start_new_session=True,
                 preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             )
@@ -242,7 +242,12 @@ class Terminal:
         deadline = time.monotonic() + GUARD_SECONDS
         while time.monotonic() < deadline and self._read(deadline - time.monotonic()):
             pass
-        return self.process.wait(timeout=max(1.0, deadline - time.monotonic()))
+        try:
+            return self.process.wait(timeout=max(1.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)  # it says where each of its threads stands
+            self._wait(lambda shown: "Current thread" in shown, "where it stands", 10.0)
+            raise AssertionError(f"the program has not ended:\n{self.text[-6000:]}") from None
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._master], [], [], max(0.0, seconds))[0]:

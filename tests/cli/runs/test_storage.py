@@ -84,7 +84,9 @@ def test_check_says_which_runs_are_whole_and_saves_the_others(home: Path, inside
     last, first = inside("runs", "list", "--ids", "--journal", "j.db").out.split()
     assert inside("runs", "check", "--journal", "j.db").out == "2 runs whole, 0 damaged\n"
     with closing(sqlite3.connect(home / "j.db")) as con:
-        con.execute("UPDATE records SET data = replace(data, '40', '41') WHERE key >> 24 = 1 AND data LIKE '%tool_done%'")
+        con.execute(
+            "UPDATE records SET data = replace(data, '40', '41') WHERE key >> 24 = 1 AND data LIKE '%tool_done%'"
+        )
         con.commit()
     done = inside("runs", "check", "--journal", "j.db", "--save", "saved")
     assert done.code == 1

@@ -94,9 +94,12 @@ class _UnixKeys:
 
     def drain(self) -> str:
         typed = ""
-        while select.select([self._fd], [], [], 0)[0] and (keys := self._next()):
+        while self._waits() and (keys := self._next()):
             typed += keys
         return typed
+
+    def _waits(self) -> bool:
+        return bool(select.select([self._fd], [], [], 0)[0])
 
     def close(self) -> None:
         self._loop.remove_reader(self._fd)
@@ -104,7 +107,8 @@ class _UnixKeys:
             self._restore()
 
     def _read(self) -> None:
-        if keys := self._next():
+        # Ctrl-C empties the terminal's buffer: what the loop has seen there may be gone, and reading would never end.
+        if self._waits() and (keys := self._next()):
             self._on_keys(keys)
 
     def _next(self) -> str:
