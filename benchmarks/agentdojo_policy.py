@@ -481,7 +481,7 @@ async def derive(name: str, part: tuple[int, int]) -> dict[str, Any]:
     return {"model": name, "tasks": len(rows), **{key: sum(row[key] for row in rows) for key in keys}}
 
 
-async def measure(setup: Setup, show: bool, attacks: bool = True, only: str = "") -> dict[str, Any]:
+async def measure(setup: Setup, show: bool, attacks: Sequence[str], only: str = "") -> dict[str, Any]:
     totals: dict[str, Any] = {}
     for name, suite in get_suites(VERSION).items():
         if only not in ("", name):
@@ -495,7 +495,7 @@ async def measure(setup: Setup, show: bool, attacks: bool = True, only: str = ""
     return totals
 
 
-async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> dict[str, Any]:
+async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: Sequence[str]) -> dict[str, Any]:
     name = suite.name
     kept: Environments = {}
     tasks = await utility(suite, setup, kept)
@@ -514,52 +514,90 @@ async def measure_suite(suite: Any, setup: Setup, show: bool, attacks: bool) -> 
         "acting_unasked": sum(not tasks[task][1] for task in acting),
         "questions": sum(one[1] for one in tasks.values()), "grouped": sum(one[2] for one in tasks.values()),
     }  # fmt: skip
-    if attacks:
+    if "static" in attacks:
         row["static"] = await static(suite, setup, kept, show)
-    if attacks and setup.policy != "off":
+    if "adaptive" in attacks and setup.policy != "off":
         found = await adaptive(suite, setup, kept, show)
         row["adaptive"] = {key: len(value) for key, value in found.items()}
-    if attacks and setup.policy == "intent" and setup.marked:
-        for attacker in ("owner", "rows"):
-            strong = Setup("intent", attacker=attacker)
-            words = "nothing that matters"
-            left = await utility(suite, strong, kept, words)
-            open_to = (await adaptive(suite, strong, kept, show))["destination"]
-            row[attacker] = {
-                "acting_unasked": sum(not left[task][1] and task not in open_to for task in acting),
-                "destination": len(open_to),
-            }
+    for attacker in [one for one in ("owner", "rows") if one in attacks and setup.policy == "intent"]:
+        strong = Setup("intent", setup.marked, attacker)
+        words = "nothing that matters"
+        left = await utility(suite, strong, kept, words)
+        found = await adaptive(suite, strong, kept, show)
+        row[attacker] = {
+            "acting_unasked": sum(not left[task][1] and task not in found["destination"] for task in acting),
+            **{kind: len(found[kind]) for kind in ("destination", "content")},
+        }
     return row
 
 
+ATTACKS = ("static", "adaptive", "owner", "rows")
 SETUPS = {
     "off": Setup("off"), "words": Setup("words"), "intent": Setup("intent"),
     "intent, unmarked (MCP)": Setup("intent", marked=False),
 }  # fmt: skip
+BOTH = ("intent", "intent, unmarked (MCP)")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--write", default="", help="write the figures to this file")
+    parser.add_argument("--write", default="", help="write the figures to this file, into those that it has")
     parser.add_argument("--show", action="store_true", help="name the tasks that ask and the attacks that get through")
     parser.add_argument("--policy", choices=tuple(SETUPS), action="append")
     parser.add_argument("--suite", default="", help="only this suite")
     parser.add_argument("--utility", action="store_true", help="only how often an honest run is interrupted")
+    parser.add_argument("--attack", choices=ATTACKS, action="append")
+    parser.add_argument("--table", default="", metavar="FILE", help="only the table of the docs, from these figures")
     parser.add_argument("--derive", default="", metavar="MODEL", help="only the intents that a local model derives")
     parser.add_argument("--part", type=int, nargs=2, default=(0, 58), help="of the 58 acting tasks, with --derive")
     args = parser.parse_args(argv)
     if args.derive:
         print(json.dumps(asyncio.run(derive(args.derive, tuple(args.part)))))
         return
-    figures = {
-        name: asyncio.run(measure(SETUPS[name], args.show, not args.utility, args.suite))
-        for name in args.policy or SETUPS
-    }
-    text = json.dumps({"agentdojo": VERSION, **figures}, indent=2)
-    if args.write:
-        Path(args.write).write_text(text + "\n")
+    if args.table:
+        print(table(json.loads(Path(args.table).read_text())))
+        return
+    attacks = () if args.utility else args.attack or ATTACKS
+    kept = Path(args.write) if args.write else None
+    figures = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    figures["agentdojo"] = VERSION
+    for name in args.policy or SETUPS:
+        for suite, row in asyncio.run(measure(SETUPS[name], args.show, attacks, args.suite)).items():
+            figures.setdefault(name, {}).setdefault(suite, {}).update(row)
+    text = json.dumps(figures, indent=2)
+    if kept:
+        kept.write_text(text + "\n")
     else:
         print(text)
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The table of the docs; of two figures, the first is with marked tools, the second over MCP."""
+    columns: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+        "tasks": (("intent",), ("tasks",)), "acting": (("intent",), ("acting",)),
+        "unasked, words": (("words",), ("acting_unasked",)), "unasked, intent": (BOTH, ("acting_unasked",)),
+        "tasks asked about": (BOTH, ("grouped",)), "static: calls": (("intent",), ("static", "unsafe_calls")),
+        "done": (BOTH, ("static", "through")), "adaptive: attempts": (("intent",), ("adaptive", "attempts")),
+        "changed": (BOTH, ("adaptive", "destination")), "contents": (BOTH, ("adaptive", "content")),
+        "owner: left": (BOTH, ("owner", "acting_unasked")), "owner: changed": (BOTH, ("owner", "destination")),
+        "rows: left": (BOTH, ("rows", "acting_unasked")), "rows: changed": (BOTH, ("rows", "destination")),
+    }  # fmt: skip
+
+    def value(policy: str, suite: str, path: Sequence[str]) -> int:
+        found: Any = figures[policy][suite]
+        for name in path:
+            found = found[name]
+        return found
+
+    def cell(policies: Sequence[str], suites: Sequence[str], path: Sequence[str]) -> str:
+        sums = [sum(value(policy, suite, path) for suite in suites) for policy in policies]
+        return " / ".join(dict.fromkeys(f"{one:,}".replace(",", " ") for one in sums))
+
+    suites = [name for name in ("workspace", "travel", "banking", "slack") if name in figures["intent"]]
+    lines = [["suite", *columns], ["---"] * (len(columns) + 1)]
+    lines += [[suite, *(cell(policies, [suite], path) for policies, path in columns.values())] for suite in suites]
+    lines.append(["all", *(cell(policies, suites, path) for policies, path in columns.values())])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

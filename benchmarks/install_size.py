@@ -10,25 +10,25 @@ The page of the server (0.3 MB, which may have to be built) is included with `--
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOLS = ["setuptools", "pip"]
-"""Packages of every new environment, which are not part of the library; pip comes last because it removes both."""
-
 SIZES = """
-import importlib.metadata, json, os, sysconfig
+import importlib.metadata, importlib.util, json, os, sysconfig
 rows = []
 for dist in importlib.metadata.distributions():
     paths = {os.path.realpath(dist.locate_file(file)) for file in dist.files or ()}
-    sizes = {path: os.path.getsize(path) for path in paths if os.path.isfile(path)}
-    compiled = sum(size for path, size in sizes.items() if path.endswith(".pyc"))
-    name, size = dist.metadata["Name"], sum(sizes.values()) - compiled
+    found = {path for path in paths if os.path.isfile(path) and not path.endswith(".pyc")}
+    caches = [importlib.util.cache_from_source(path) for path in found if path.endswith(".py")]
+    name, size = dist.metadata["Name"], sum(map(os.path.getsize, found))
+    compiled = sum(os.path.getsize(path) for path in caches if os.path.isfile(path))
     rows.append({"name": name, "version": dist.version, "bytes": size, "compiled": compiled})
 total = 0
 for folder, _, names in os.walk(sysconfig.get_paths()["purelib"]):
@@ -37,15 +37,23 @@ print(json.dumps({"distributions": rows, "folder": total}))
 """
 
 
-def core_environment(folder: Path, *, page: bool = False) -> Path:
+def core_environment(folder: Path, *, page: bool = False, compiled: bool = True) -> Path:
     """The interpreter of a new environment that holds the core install of this tree and nothing else."""
-    venv.create(folder, with_pip=True, clear=True)
+    venv.create(folder, with_pip=False, clear=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check"]
-    env = {**os.environ, "TREADLE_WITHOUT_PAGE": "0" if page else "1"}
-    subprocess.run([*pip, "install", "--quiet", ROOT], check=True, env=env)
-    subprocess.run([*pip, "uninstall", "--quiet", "--yes", *TOOLS], check=True, stderr=subprocess.DEVNULL)
+    install(python, ROOT, compiled=compiled, TREADLE_WITHOUT_PAGE="0" if page else "1")
     return python
+
+
+def install(python: Path, *what: object, compiled: bool = True, **env: str) -> None:
+    """Install into another environment: with uv where this one has it, which takes a tenth of pip's time."""
+    if importlib.util.find_spec("uv"):
+        command = ["uv", "pip", "install", "--python", python, "--refresh-package", "treadle"]  # not an earlier build
+        command += ["--compile-bytecode"] if compiled else []
+    else:
+        command = ["pip", "--python", python, "--disable-pip-version-check", "install"]
+        command += [] if compiled else ["--no-compile"]
+    subprocess.run([sys.executable, "-m", *command, "--quiet", *what], check=True, env=os.environ | env)
 
 
 def sizes(python: Path) -> dict[str, object]:
@@ -71,7 +79,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measured = sizes(core_environment(args.into or Path(folder), page=args.page))
+        measured = sizes(core_environment(args.into or Path(folder), page=args.page, compiled=not args.json))
     print(json.dumps(measured) if args.json else report(measured))
 
 

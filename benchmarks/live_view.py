@@ -133,10 +133,10 @@ class Figures:
             key = (kind, surface, variant)
             self.taken[key] = max(self.taken.get(key, 0.0), seconds)
 
-    def table(self, kind: str) -> list[str]:
-        rows = [f"| surface | {' | '.join(VARIANTS)} |", f"|---|{'---|' * len(VARIANTS)}"]
+    def table(self) -> list[str]:
+        rows = [f"| surface | {' | '.join(TITLES.values())} |", f"|---|{'---|' * len(TITLES)}"]
         for surface in SURFACES:
-            cells = [self.cell(kind, surface, variant) for variant in VARIANTS]
+            cells = [summary({variant: self.cell(kind, surface, variant) for variant in VARIANTS}) for kind in KINDS]
             rows.append(f"| {surface} | {' | '.join(cells)} |")
         return rows
 
@@ -149,26 +149,31 @@ class Figures:
         return "?"
 
 
+def summary(cells: dict[str, str]) -> str:
+    """The range of the figures, then each letter with the variants that it stands for."""
+    figures = sorted({int(cell) for cell in cells.values() if cell.isdigit()})
+    parts = [" to ".join(map(str, dict.fromkeys((figures[0], figures[-1]))))] if figures else []
+    for letter in sorted({cell for cell in cells.values() if not cell.isdigit()}):
+        variants = [variant for variant, cell in cells.items() if cell == letter]
+        parts.append(letter if len(variants) == len(cells) else f"{letter}: {', '.join(variants)}")
+    return "; ".join(parts)
+
+
 HEAD = """# When words are shown
 
 Milliseconds from the moment in which a model (or a tool) gives a word until it can be seen: the longest in {runs} runs,
-measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. The model
-waits for each word to be shown before it gives the next one, so what is not shown as it comes is found whatever the
-machine does. Each run shows the answer once, and its pieces add up to it. The goal is 100 ms; the terminal draws every
-50 ms, the server collects text for 50 ms, and the page draws with the browser's next frame. A letter says why words are
-not shown one by one; these are shown when they are complete.
+measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. Each run
+shows the answer once, and its pieces add up to it. The goal is 100 ms; the terminal draws every 50 ms, and the server
+collects text for 50 ms. A letter says why words are shown when they are complete, and for which ways of running.
 
-`python3 tasks.py measure live_view --write` writes this page; `tests/conformance/test_live.py` holds what it says
-without a clock. `loop` is the default preset; `plan`, `document` and `child` (an agent that is a tool of another one)
-are described in [testing](internals/testing.md).
+Played in each way: {variants} ([testing](internals/testing.md)). `python3 tasks.py measure live_view --write` writes
+this page; `tests/conformance/test_live.py` holds what it says without a clock.
 """
 
 
 def page_of(figures: Figures) -> str:
-    lines = [HEAD.format(runs=figures.runs, date=time.strftime("%Y-%m-%d"))]
-    for kind in KINDS:
-        lines += [f"## {TITLES[kind]}", "", *figures.table(kind), ""]
-    lines += ["## Why not", "", "| letter | reason |", "|---|---|"]
+    head = HEAD.format(runs=figures.runs, date=time.strftime("%Y-%m-%d"), variants=", ".join(VARIANTS))
+    lines = [head, *figures.table(), "", "| letter | why not |", "|---|---|"]
     lines += [f"| {'abcdefghijklmnop'[number]} | {one.reason} |" for number, one in enumerate(live.KEPT)]
     return "\n".join(lines) + "\n"
 

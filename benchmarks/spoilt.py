@@ -3,7 +3,8 @@
 python3 tasks.py measure spoilt [SEED] [--read local:qwen2.5-coder-1.5b]
 
 Ten kinds of cause, each in a run that is short, long (60 steps), long with tools of which nobody knows what they do,
-recorded from two other programs (messages as OpenAI and as Anthropic write them), with an agent inside, and a plan.
+recorded from two other programs (messages as OpenAI and as Anthropic write them), with an agent inside, and a plan;
+and a line of what the planner, the judge and the component that chooses a document's way are told.
 Half of them have a fixed seed, half one that is drawn when this is run. The models are rules. `--read` measures what a
 model names instead that is given the log of each run and asked for the cause.
 """
@@ -20,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,6 +41,8 @@ from treadle import (
     find_causes,
     tool,
 )
+from treadle._config.document import parse_document
+from treadle._config.graph import GraphAgent
 from treadle._inspect.why.changes import Change
 from treadle._journal.memory import MemoryJournal
 from treadle._models.catalog.registry import resolve_model
@@ -48,7 +52,8 @@ from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage
 from treadle._types.request import Request
 
 KINDS = ("prompt", "description", "parameter", "result", "note", "history", "temperature", "trim", "limit", "budget")
-FORMS = ("short", "long", "effects", "openai", "anthropic", "children", "plan")
+FORMS = ("short", "long", "effects", "openai", "anthropic", "children", "plan", "document")
+OF_FLOWS = {"plan": ("planner", "judge"), "document": ("route",)}
 OF_TEXTS = ("prompt", "result", "history")
 """Kinds that there are in a run that another program made: its settings are not known, nor are its tools here."""
 ACTED: list[int] = []
@@ -135,20 +140,54 @@ def page_tool(case: Spoilt) -> Tool:
     return made
 
 
-def planned(reply: Callable[[Request], Any], steps: list[dict[str, Any]]) -> Callable[[Request], Any]:
+def planned(case: Spoilt, steps: list[dict[str, Any]]) -> Callable[[Request], Any]:
     """The same model with a plan of two steps, of which one finds the total; it is content with what comes of them."""
+    reply = rule(case)
 
     def made(request: Request) -> Any:
         text = str(request.messages)
+        told = case.kind in OF_FLOWS["plan"] and case.bad in text
         if request.component == "planner":
-            return {"name": "make_plan", "args": {"steps": steps}}
+            return {"name": "make_plan", "args": {"steps": steps[1:] if told else steps}}
         if request.component == "analyzer":
-            total = re.search(r"The total is [^.]*\.", text)
-            args = {"achieved": True, "confidence": 1.0, "reasoning": "It is read.", "final_answer": total and total[0]}
+            total = re.search(r"The total is [^.]*\.", text.replace(case.bad, ""))
+            said = f"The total is {case.wrong}." if told else total and total[0]
+            args = {
+                "achieved": True,
+                "confidence": 1.0,
+                "reasoning": "It is read.",
+                "final_answer": said or "No total.",
+            }
             return {"name": "judge", "args": args}
         return "Thanks." if "Say thanks" in text else reply(request)
 
     return made
+
+
+def document(case: Spoilt, journal: Any) -> GraphAgent:
+    """Two ways, of which one guesses; what is said of it spoils the choice."""
+
+    def reply(request: Request) -> Any:
+        said = str(request.messages)
+        if "categories" in said:
+            return "guess" if case.bad in said else "ledger"
+        return f"The total is {case.wrong if 'Guess it.' in said else case.right}."
+
+    def one(kind: str, params: dict[str, Any], *after: str) -> dict[str, Any]:
+        return {"obj": {"component_name": kind, "params": params}, "downstream": list(after)}
+
+    kinds = {
+        "ledger": {"description": "It asks for a number.", "to": ["Agent:Ledger"]},
+        "guess": {"description": f"It is a game.\n{case.bad}\nIt has no end.", "to": ["Agent:Guess"]},
+    }
+    components = {
+        "begin": one("Begin", {}, "Categorize:Kind"),
+        "Categorize:Kind": one("Categorize", {"category_description": kinds}),
+        "Agent:Ledger": one("Agent", {"sys_prompt": "Look it up."}, "Message:M"),
+        "Agent:Guess": one("Agent", {"sys_prompt": "Guess it."}, "Message:M"),
+        "Message:M": one("Message", {"content": ["{{Agent:Ledger@content}}{{Agent:Guess@content}}"]}),
+    }
+    return GraphAgent(parse_document({"components": components}), Path(), model=ScriptedModel(reply), journal=journal)
 
 
 class Remembering(Plugin):
@@ -181,6 +220,11 @@ def agent_for(case: Spoilt, journal: Any) -> Agent[Any, Any]:
             settings["max_iterations"] = max(2, case.steps - 3)
         case "budget":
             settings["budget"] = Budget(requests=max(2, case.steps - 3))
+        case "planner" | "judge":
+            name = {"planner": "dag_planner", "judge": "dag_analyzer"}[case.kind]
+            settings["prompts"] = {name: f"You are an advisor.\nBe kind.\n{case.bad}\nBe brief."}
+        case "route":
+            return document(case, journal)
         case _:
             pass
     worker = Agent(
@@ -189,7 +233,7 @@ def agent_for(case: Spoilt, journal: Any) -> Agent[Any, Any]:
     )  # fmt: skip
     if case.form == "plan":
         steps = [{"id": "total", "task": "Find the total."}, {"id": "kind", "task": "Say thanks."}]
-        return DagAgent(ScriptedModel(planned(rule(case), steps)), [page_tool(case)], system="\n".join(lines),
+        return DagAgent(ScriptedModel(planned(case, steps)), [page_tool(case)], system="\n".join(lines),
                         journal=journal, on_error="result", **settings)  # fmt: skip
     if case.form != "children":
         return worker
@@ -262,8 +306,9 @@ def cases(drawn: int) -> list[Spoilt]:
         if form == "children":
             kinds = tuple(kind for kind in KINDS if kind != "history")
         if form == "plan":  # it hands its history to each step, and is given its limits itself
-            kinds = tuple(kind for kind in KINDS if kind not in ("history", "limit", "budget"))
-        repeats = 2 if form in ("openai", "anthropic", "short", "long") else 1
+            kinds = tuple(kind for kind in KINDS if kind not in ("history", "limit", "budget")) + OF_FLOWS["plan"]
+        kinds = OF_FLOWS["document"] if form == "document" else kinds
+        repeats = 2 if form in ("openai", "anthropic", "short", "long", "document") else 1
         for kind in kinds:
             made += [spoilt(kind, form, 7 if index % 2 == 0 else drawn) for index in range(repeats)]
     return made

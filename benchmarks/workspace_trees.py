@@ -45,8 +45,8 @@ from treadle._workspace.snapshot import Tracked
 from treadle._workspace.workspace import machine_of
 
 PACKAGES = """
-    iniconfig inflection xmltodict parse cachetools tabulate pluggy markupsafe semver h11 pathspec zipp toolz boltons
-    idna webcolors humanize dictdiffer more-itertools decorator mistune six
+    iniconfig inflection xmltodict parse cachetools tabulate pluggy markupsafe semver h11 pathspec webcolors six
+    colorama rfc3986 orderly-set unidiff isodate docstring-parser tinydb termcolor ordered-set
 """
 TEST = f"{sys.executable} -m pytest -q -x -p no:cacheprovider -o addopts="
 SECONDS = 120

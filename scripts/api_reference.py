@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -41,6 +42,11 @@ def api_page(note: str) -> str:
                 continue  # `events.md` has it whole
             parts.append(f"\n### {name}\n\n")
             parts.append(f"The same as `{home}.{name}`.\n" if home != module else entry(name, location))
+    parts.append("\n## Inherited members\n\nWhat several of these classes have from one that is not public itself.\n")
+    for name, location in sorted(shared_bases()):
+        node, _ = definition(name, location)
+        assert isinstance(node, ast.ClassDef)
+        parts.append(f"\n### {name.lstrip('_')}\n\n{_list(_members(node))}")
     return "".join(parts)
 
 
@@ -72,33 +78,40 @@ def entry(name: str, location: str) -> str:
     if not isinstance(node, ast.ClassDef):
         return f"{_block(_signature(name, node))}\n{text}\n"
     if page:
-        return f"{text}\n\nFields: [{page.removesuffix('.md')}]({page}#{name.lower()}).\n"
+        return f"[{page.removesuffix('.md').title()}]({page}#{name.lower()}).\n"
     return _class_entry(name, node, location, text)
 
 
 def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str:
     bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-    init = _init(node, location)
+    init, owner = _init(node, location)
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
-    if init is not None:
+    if init is not None and owner != name and owner in all_public_names():
+        head = f"class {name}({owner})"
+    elif init is not None:
         head = _signature(name, init, method=True)
     elif fields and "Struct" in bases:
         head = _call(name, [ast.unparse(item) for item in fields])
     else:
-        head = f"class {name}"
-    members = list(_all_members(node, location))
+        head = ""
+    members, inherited = list(_all_members(node, location)), _shared_bases_of(node, location)
     if "Plugin" in bases:  # its hooks are those of `Plugin`, for the engine to call
         hooks = {_name(line) for line, _ in _members(_plugin())}
         members = [(line, words) for line, words in members if _name(line) not in hooks]
-    rows = [f"- `{line}`{': ' + words if words else ''}\n" for line, words in members]
-    return f"{_block(head)}\n{text}\n" + ("\n" + "".join(rows) if rows else "")
+    more = [f"[{base.lstrip('_')}](#{base.lstrip('_').lower()})" for base, _ in inherited]
+    rows = _list(members) + (f"- Inherited: {', '.join(more)}.\n" if more else "")
+    return f"{_block(head) if head else ''}\n{text}\n".lstrip("\n") + ("\n" + rows if rows else "")
 
 
-def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
-    """The constructor of a class, its own or the one it inherits from a class of Treadle; never an overload of it."""
+def _list(members: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- `{line}`{': ' + words if words else ''}\n" for line, words in members)
+
+
+def _init(node: ast.ClassDef, location: str) -> tuple[ast.FunctionDef | None, str]:
+    """The constructor of a class and whose it is: its own or one that it inherits here; never an overload of it."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__" and not _is_overload(item):
-            return item
+            return item, node.name
     for base in node.bases:
         if (
             isinstance(base, ast.Name)
@@ -113,9 +126,9 @@ def _init(node: ast.ClassDef, location: str) -> ast.FunctionDef | None:
             )
         ):
             parent, parent_location = definition(base.id, location)
-            if isinstance(parent, ast.ClassDef) and (init := _init(parent, parent_location)):
-                return init
-    return None
+            if isinstance(parent, ast.ClassDef) and (found := _init(parent, parent_location))[0]:
+                return found
+    return None, ""
 
 
 def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
@@ -123,9 +136,17 @@ def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) ->
 
 
 def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]:
-    """The members of a class and those it has from classes without a page of their own."""
+    """The members of a class and those it has from classes that are described nowhere else."""
     seen = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
     yield from _members(node)
+    for parent, parent_location in _private_bases(node, location):
+        if (parent.name, parent_location) not in shared_bases():
+            inherited = _all_members(parent, parent_location)
+            yield from ((line, words) for line, words in inherited if _name(line) not in seen)
+
+
+def _private_bases(node: ast.ClassDef, location: str) -> Iterator[tuple[ast.ClassDef, str]]:
+    """The classes of Treadle that a class is made from and that are not public."""
     for base in node.bases:
         name = base.value if isinstance(base, ast.Subscript) else base  # Base[Output]
         if not isinstance(name, ast.Name) or name.id in all_public_names():
@@ -135,8 +156,32 @@ def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]
         except (LookupError, FileNotFoundError):  # a class of Python or of a library
             continue
         if isinstance(parent, ast.ClassDef):
-            inherited = _all_members(parent, parent_location)
-            yield from ((line, words) for line, words in inherited if _name(line) not in seen)
+            yield parent, parent_location
+
+
+def _all_bases(node: ast.ClassDef, location: str) -> Iterator[tuple[ast.ClassDef, str]]:
+    for parent, parent_location in _private_bases(node, location):
+        yield parent, parent_location
+        yield from _all_bases(parent, parent_location)
+
+
+def _shared_bases_of(node: ast.ClassDef, location: str) -> list[tuple[str, str]]:
+    bases = ((parent.name, parent_location) for parent, parent_location in _all_bases(node, location))
+    return [base for base in dict.fromkeys(bases) if base in shared_bases()]
+
+
+@cache
+def shared_bases() -> frozenset[tuple[str, str]]:
+    """The classes with members that several public classes inherit: they are described once."""
+    public = {definition(name, location) for module in MODULES for name, location in public_names(module).items()}
+    counts = Counter(
+        (parent.name, parent_location)
+        for node, location in public
+        if isinstance(node, ast.ClassDef)
+        for parent, parent_location in set(_all_bases(node, location))
+        if any(_members(parent))
+    )
+    return frozenset(base for base, count in counts.items() if count > 1)
 
 
 def _name(line: str) -> str:

@@ -19,7 +19,7 @@ from api_reference import api_page
 from concept_pictures import PICTURES
 from field_words import words_for
 from layers import picture
-from markdown_tables import Field, cell, code, doc, fields_of, own_table, properties_of, rows_of, table_of
+from markdown_tables import Field, code, doc, fields_of, list_of, own_list, properties_of, rows_of, said_often
 from msgspec import Struct
 from reference_pages import PAGES as MORE_PAGES
 
@@ -29,6 +29,7 @@ from treadle._cli.command_table import COMMANDS, build_parser
 from treadle._engine import options as options_module
 from treadle._engine import settings as settings_module
 from treadle._engine.core.execution import NO_DEPS
+from treadle._local.weights.recommended import CHOICES
 from treadle._models.catalog import providers as providers_module
 from treadle._models.transport import retry as retry_module
 from treadle._plugins.guards.approval import PolicyGuard
@@ -59,9 +60,15 @@ def events_page() -> str:
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n"
         + doc(events_module.Record)
-        + table_of(events_module.Record, events_module)
+        + own_list(events_module.Record)
         + properties_of(events_module.Record)
     ]
+    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
+    often = said_often((*kinds, *inside))
+    parts.append(
+        "\n## Fields that many have\n\nWhere a field of an event stands without words, it is one of these.\n\n"
+    )
+    parts += [f"- `{name}`: {words}\n" for name, words in often]
     for title, introduction, transient in (
         ("Stored events", "They are in the log; the state of a run is computed from them.", False),
         ("Transient events", "They are shown to those who watch a run, and never stored.", True),
@@ -70,11 +77,10 @@ def events_page() -> str:
         for kind in kinds:
             if (kind in events_module.TRANSIENT) is transient:
                 tag = kind.__struct_config__.tag
-                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_table(kind))
+                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_list(kind, often))
                 parts.append(properties_of(kind))
     parts.append("\n## Values inside events\n")
-    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
-    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in inside]
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind, often) for kind in inside]
     return "".join(parts)
 
 
@@ -99,24 +105,13 @@ def settings_page() -> str:
     ]
     defaults = {field.name: field for field in fields_of(settings_module.Settings, settings_module)}
     for keyword, group in settings_module.GROUPS.items():
-        rows = [
-            (code(field.name), code(field.kind), code(defaults[field.name].default), cell(field.description))
-            for field in fields_of(group, settings_module)
-        ]
-        table = rows_of(("setting", "type", "default", "meaning"), rows)
-        parts.append(f"\n## {group.__name__}\n\n`{keyword}=`: {doc(group)}{table}")
-    for kind, module in (
-        (settings_module.Budget, settings_module),
-        (settings_module.RepairPolicy, settings_module),
-        (retry_module.RetryPolicy, retry_module),
-    ):
-        parts.append(f"\n## {kind.__name__}\n\n" + doc(kind) + table_of(kind, module))
+        rows = [row._replace(default=defaults[row.name].default) for row in fields_of(group, settings_module)]
+        parts.append(f"\n## {group.__name__}\n\n`{keyword}=`: {doc(group)}{list_of(rows)}")
+    budgets = (settings_module.Budget, settings_module.SharedBudget)
+    policies = (*budgets, settings_module.RepairPolicy, retry_module.RetryPolicy)
+    parts += [f"\n## {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in policies]
     parts.append("\n## Presets\n\nWhat each preset changes, and the plug-ins it brings.\n\n" + presets_table())
-    parts.append(
-        "\n## ServerSettings\n\n"
-        + doc(server_module.ServerSettings)
-        + table_of(server_module.ServerSettings, server_module)
-    )
+    parts.append("\n## ServerSettings\n\n" + doc(server_module.ServerSettings) + own_list(server_module.ServerSettings))
     return "".join(parts)
 
 
@@ -135,12 +130,12 @@ def agent_table(keywords: dict[str, Any]) -> str:
 def options_table(keywords: dict[str, Any], fields: list[Field], words: str) -> str:
     """The keywords with their defaults and the docstrings under the fields of their options."""
     described = {field.name: field for field in fields}
-    rows: list[tuple[str, str, str, str]] = []
+    rows: list[Field] = []
     for name, default in keywords.items():
         field = described.get(name) or Field(name, _KINDS.get(name, "Any"), "", "")
-        shown = "none" if default is NO_DEPS else code(repr(default))
-        rows.append((code(name), code(field.kind), shown, cell(field.description or words_for(words, name))))
-    return rows_of(("keyword", "type", "default", "meaning"), rows)
+        shown = "" if default is NO_DEPS else repr(default)
+        rows.append(Field(name, field.kind, shown, field.description or words_for(words, name)))
+    return list_of(rows)
 
 
 def plugin_class(plugin: Any) -> str:
@@ -155,14 +150,26 @@ def presets_table() -> str:
     plain = settings_module.Settings()
     for name in presets.names():
         preset = presets.get(name)
-        changed = [
-            f"{field}={getattr(preset.settings, field)!r}"
-            for field in plain.__struct_fields__
-            if getattr(preset.settings, field) != getattr(plain, field)
-        ]
         plugins = [plugin_class(plugin) for plugin in preset.plugins(preset.settings)]
-        lines.append(f"| `{name}` | {' '.join(map(code, changed)) or 'none'} | {', '.join(plugins) or 'none'} |")
+        of_default = [plugin_class(plugin) for plugin in presets.get("default").plugins(plain)]
+        if name != "default" and set(of_default) <= set(plugins):
+            plugins = [plugin for plugin in plugins if plugin not in of_default] + ["those of `default`"]
+        changed = " ".join(map(code, changed_fields(preset.settings, plain)))
+        lines.append(f"| `{name}` | {changed or 'none'} | {', '.join(plugins) or 'none'} |")
     return "\n".join(lines) + "\n"
+
+
+def changed_fields(value: Struct, plain: Struct) -> list[str]:
+    """The fields that differ from those of another value; of a value inside it only what differs in there."""
+    changed: list[str] = []
+    for field in plain.__struct_fields__:
+        here, there = getattr(value, field), getattr(plain, field)
+        if here != there:
+            inside = (
+                f"{type(here).__name__}({', '.join(changed_fields(here, there))})" if isinstance(here, Struct) else ""
+            )
+            changed.append(f"{field}={inside or repr(here)}")
+    return changed
 
 
 def errors_page() -> str:
@@ -187,7 +194,9 @@ def providers_page() -> str:
         aliases = ", ".join(f"`{alias}`" for alias in provider.aliases)
         cells = [f"`{provider.name}`", code(provider.base_url), keys, code(provider.base_env), aliases]
         lines.append(f"| {' | '.join(given or 'none' for given in cells)} |")
-    return "\n".join(lines) + "\n"
+    models = [(code(one.name), one.repo, f"{one.gigabytes:g}", one.licence) for one in CHOICES.values()]
+    lines += ["\n## Local models\n", "Short names of files for `local:NAME`; none of these models was measured here.\n"]
+    return "\n".join(lines) + "\n" + rows_of(("name", "repository", "about GB", "licence"), models)
 
 
 def cli_page() -> str:
@@ -199,34 +208,51 @@ def cli_page() -> str:
     ]
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     counts = Counter(row for command in commands.choices.values() for row in all_rows(command))
-    shared = [row for row, count in counts.items() if count >= SHARED_BY]
-    parts.append("\n## Options of commands that run an agent\n\n" + rows_of(("option", "meaning"), shared))
+    of_agents = [row for row, count in counts.items() if count >= SHARED_BY[0] and row[0].startswith("`-")]
+    named = {name for name, _ in of_agents}
+    others: Rows = []
+    for row, count in counts.most_common():
+        if count >= SHARED_BY[1] and row[0] not in named:  # another meaning of a name is told where it is
+            others.append(row)
+            named.add(row[0])
+    parts.append("\n## Options of commands that run an agent\n\n" + described(of_agents))
+    parts.append("\n## Arguments that many commands have\n\n" + described(others))
     for name, command in commands.choices.items():
-        parts.append(command_text(f"treadle {name}", command, "##", shared))
+        parts.append(command_text(f"treadle {name}", command, "##", of_agents, others))
     return "".join(parts)
 
 
-SHARED_BY = 10
-"""An option of so many commands is explained once for all of them."""
+SHARED_BY = (10, 3)
+"""What so many commands have is explained once for all of them: options of an agent, and anything else."""
+Rows = list[tuple[str, str]]
 
 
-def command_text(path: str, parser: argparse.ArgumentParser, level: str, shared: list[tuple[str, str]]) -> str:
-    parts = [f"\n{level} {path}\n\n"]
-    if parser.description:
-        parts.append(parser.description.strip() + "\n\n")
+def described(rows: Rows) -> str:
+    return "".join(f"- {name}: {meaning}\n" for name, meaning in rows)
+
+
+def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agents: Rows, others: Rows) -> str:
     rows = option_rows(parser)
-    if own := [row for row in rows if row not in shared]:
-        parts.append(rows_of(("option", "meaning"), own))
-    if len(own) < len(rows):
-        parts.append("\nAnd the [options of commands that run an agent](#options-of-commands-that-run-an-agent).\n")
-    inner = [command_text(f"{path} {name}", part, level + "#", shared) for name, part in commands_below(parser)]
-    return "".join(parts + inner)
+    more = [name for name, meaning in rows if (name, meaning) in others]
+    if any(row in of_agents for row in rows):
+        more.append("[those of an agent](#options-of-commands-that-run-an-agent)")
+    own = [row for row in rows if row not in of_agents and row not in others]
+    texts = [
+        f"{level} {path}\n",
+        f"{parser.description.strip()}\n" if parser.description else "",
+        described(own),
+        f"Also {', '.join(more)}.\n" if more else "",
+    ]
+    inner = [
+        command_text(f"{path} {name}", part, level + "#", of_agents, others) for name, part in commands_below(parser)
+    ]
+    return "\n" + "\n".join(text for text in texts if text) + "".join(inner)
 
 
 def option_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     hidden = (argparse._SubParsersAction, argparse._HelpAction)
     shown = [one for one in parser._actions if not isinstance(one, hidden) and one.help != argparse.SUPPRESS]
-    return [(code(invocation(action)), cell(action.help or "")) for action in shown]
+    return [(f"`{invocation(action)}`", action.help or "") for action in shown]
 
 
 def commands_below(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
@@ -240,8 +266,7 @@ def commands_below(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.
 
 
 def all_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
-    rows = [row for row in option_rows(parser) if row[0].startswith("`-")]
-    return rows + [row for _, part in commands_below(parser) for row in all_rows(part)]
+    return option_rows(parser) + [row for _, part in commands_below(parser) for row in all_rows(part)]
 
 
 def invocation(action: argparse.Action) -> str:

@@ -1,4 +1,4 @@
-"""Tables of Markdown for the generated pages; none has an empty heading."""
+"""Tables and lists of Markdown for the generated pages; no table has an empty heading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 import html
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -53,24 +54,32 @@ def rows_of(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
 
 
-def table_of(kind: type[Any], module: ModuleType) -> str:
-    rows = fields_of(kind, module)
-    if not rows:
-        return "No fields.\n"
-    cells = [
-        (
-            code(row.name),
-            code(row.kind),
-            code(row.default) or "needed",
-            cell(row.description or words_for(kind.__name__, row.name)),
-        )
-        for row in rows
+def list_of(fields: Iterable[Field]) -> str:
+    """A line for each: the name with its type and default, and what it means where that is said here."""
+    lines = [
+        f"- `{row.name}: {row.kind}{' = ' if row.default else ''}{row.default}`{': ' if row.description else ''}"
+        f"{' '.join(row.description.split())}"
+        for row in fields
     ]
-    return rows_of(("field", "type", "default", "meaning"), cells)
+    return "\n".join(lines) + "\n" if lines else "No fields.\n"
 
 
-def own_table(kind: type[Any]) -> str:
-    return table_of(kind, sys.modules[kind.__module__])
+def described(kind: type[Any]) -> list[Field]:
+    """The fields of a value, all with words."""
+    fields = fields_of(kind, sys.modules[kind.__module__])
+    return [row._replace(description=row.description or words_for(kind.__name__, row.name)) for row in fields]
+
+
+def own_list(kind: type[Any], said: Collection[tuple[str, str]] = ()) -> str:
+    """The fields of a value; names with words in `said` stand without these."""
+    rows = described(kind)
+    return list_of(row._replace(description="") if (row.name, row.description) in said else row for row in rows)
+
+
+def said_often(kinds: Iterable[type[Any]], times: int = 3) -> list[tuple[str, str]]:
+    """Names that mean the same in so many values, with their words."""
+    counts = Counter((row.name, row.description) for kind in kinds for row in described(kind))
+    return sorted(pair for pair, count in counts.items() if count >= times)
 
 
 def properties_of(kind: type[Any]) -> str:

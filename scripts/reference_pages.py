@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import reference_words as words
-from markdown_tables import cell, code, doc, own_table, rows_of
+from markdown_tables import Field, cell, code, doc, list_of, own_list, rows_of
 
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
 from treadle._engine.prompt_names import PROMPTS
 from treadle._models import script_file
-from treadle._models.catalog.providers import PROVIDERS
 from treadle._server.api import bodies, content
 from treadle._server.app import OPERATIONS
 from treadle._tools.base import Tool
@@ -44,10 +43,7 @@ DOCUMENT_KINDS = ("Document", "Component", "Obj", "AgentParams", "Prompt", "Tool
 
 
 def tools_page(note: str) -> str:
-    names = sorted(BUILTINS)
-    rows = [(f"[`{name}`](#{name})", cell(BUILTINS[name])) for name in names]
-    overview = rows_of(("tool", "what it does"), rows)
-    return note + words.TOOLS + overview + "".join(_builtin_text(name) for name in names)
+    return note + words.TOOLS + "".join(_builtin_text(name) for name in sorted(BUILTINS))
 
 
 def _builtin_text(name: str) -> str:
@@ -55,19 +51,19 @@ def _builtin_text(name: str) -> str:
     made = factory(**EXAMPLE_PARAMETERS.get(name, {}))
     parameters = inspect.signature(factory).parameters.values()
     rows = [
-        (code(given.name), code(str(given.annotation).strip("'\"")), _default(given))
+        Field(given.name, str(given.annotation).strip("'\""), _default(given), "")
         for given in parameters
         if given.name != "client"  # for tests
     ]
     text = inspect.cleandoc(factory.__doc__ or "")
     parts = [f"\n## {name}\n\n{BUILTINS[name]}.\n\n", f"{text}\n\n" if text else ""]
-    parts.append(rows_of(("parameter", "type", "default"), rows))
+    parts.append("Parameters:\n\n" + list_of(rows) if rows else "")
     parts += [_tool_text(tool) for tool in (made if isinstance(made, list) else [made])]
     return "".join(parts)
 
 
 def _default(parameter: inspect.Parameter) -> str:
-    return "needed" if parameter.default is inspect.Parameter.empty else code(repr(parameter.default))
+    return "" if parameter.default is inspect.Parameter.empty else repr(parameter.default)
 
 
 def _tool_text(tool: Tool) -> str:
@@ -80,15 +76,10 @@ def _tool_text(tool: Tool) -> str:
     said = f"\nThe model sees **`{tool.name}`** ({', '.join(flags)}):\n\n> {text}\n\n"
     required = tool.parameters.get("required", [])
     rows = [
-        (
-            code(name),
-            code(_type(shape)),
-            "needed" if name in required else code(repr(shape.get("default"))),
-            cell(" ".join(str(shape.get("description", "")).split())) or "as it is called",
-        )
+        Field(name, _type(shape), "" if name in required else repr(shape.get("default")), shape.get("description", ""))
         for name, shape in tool.parameters.get("properties", {}).items()
     ]
-    return said + rows_of(("argument", "type", "default", "meaning"), rows)
+    return said + (list_of(rows) if rows else "")
 
 
 def _type(shape: dict[str, Any]) -> str:
@@ -110,12 +101,12 @@ def files_page(note: str) -> str:
     before, example, after = re.split(r"\n\n(?=    )|\n\n(?=and an)", text, maxsplit=2)
     fields = ", ".join(code(name) for name in script_file._FIELDS)
     parts = [
-        note + words.DEFAULTS + own_table(UserConfig) + "\n## Scripts\n\n",
+        note + words.DEFAULTS + own_list(UserConfig) + "\n## Scripts\n\n",
         f"{before}\n\n```text\n{inspect.cleandoc(example)}\n```\n\n{after}\n\n",
-        own_table(script_file.Script) + f"\nFields of a reply that is an object: {fields}.\n" + words.AGENTS,
+        own_list(script_file.Script) + f"\nFields of a reply that is an object: {fields}.\n" + words.AGENTS,
     ]
     kinds = [getattr(document_module, name) for name in DOCUMENT_KINDS]
-    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in kinds]
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in kinds]
     return "".join(parts)
 
 
@@ -126,21 +117,10 @@ def environment_page(note: str) -> str:
             f"reference_words.py, VARIABLES: no words for {read - described}, not read {described - read}"
         )
     rows = [(code(name), cell(text)) for name, text in words.VARIABLES.items()]
-    providers = [provider for name, provider in PROVIDERS.items() if name == provider.name]
-    keys = [
-        (
-            code(provider.name),
-            " or ".join(code(name) for name in (provider.key_env, provider.also_key_env) if name) or "none",
-            code(provider.base_env) or "none",
-        )
-        for provider in providers
-    ]
     return (
         note
         + words.ENVIRONMENT
         + rows_of(("variable", "meaning"), [*rows, (f"`{words.PROXIES}`", "the proxy for requests to models")])
-        + "\n## Keys and addresses of providers\n\n"
-        + rows_of(("provider", "key", "another address"), keys)
         + words.SECRETS
     )
 
@@ -153,37 +133,40 @@ def variables_read() -> set[str]:
 
 
 def _variable(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ENVIRONMENTS:
-        names = [node.slice]
-    elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[-1]) in ENVIRONMENTS:
-        names = [node.left]
-    elif isinstance(node, ast.Call):
-        called, _, method = ast.unparse(node.func).rpartition(".")
-        reads = (called in ENVIRONMENTS and method in ("get", "setdefault")) or (called, method) == ("os", "getenv")
-        place = 0 if reads else 1 if method == "required_setting" else 99
-        names = node.args[place : place + 1]
-    else:
-        return
-    yield from (name.value for name in names if isinstance(name, ast.Constant) and isinstance(name.value, str))
+    match node:
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if ast.unparse(value) in ENVIRONMENTS:
+            yield name
+        case ast.Compare(left=ast.Constant(value=str(name)), comparators=[*_, value]):
+            if ast.unparse(value) in ENVIRONMENTS:
+                yield name
+        case ast.Call(func=ast.Attribute(value=value, attr=method), args=[ast.Constant(value=str(name)), *_]):
+            called = ast.unparse(value)
+            if (called in ENVIRONMENTS and method in ("get", "setdefault")) or (called, method) == ("os", "getenv"):
+                yield name
+        case ast.Call(func=function, args=[_, ast.Constant(value=str(name)), *_]):
+            if ast.unparse(function).rpartition(".")[2] == "required_setting":
+                yield name
+        case _:
+            pass
 
 
 _SHOWN = (bodies.__name__, content.__name__)
 
 
 def http_page(note: str) -> str:
-    rows = []
+    rows: list[str] = []
     for operation in OPERATIONS:
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", operation.path)
         takes = ", ".join(_linked(kind) for kind in (operation.body, operation.query) if kind is not None)
-        rows.append((code(f"{operation.method} {path}"), cell(operation.summary), takes or "nothing"))
+        rows.append(f"- `{operation.method} {path}`{f' with {takes}' if takes else ''}: {operation.summary}\n")
     used = {kind for operation in OPERATIONS for kind in (operation.body, operation.query) if kind is not None}
     used |= {bodies.RunSettings, bodies.PastMessage, bodies.ClientTool, content.TextItem, content.ImageItem}
     shown = sorted((kind for kind in used if kind.__module__ in _SHOWN), key=lambda kind: kind.__name__)
     parts = [
-        note + words.HTTP + rows_of(("operation", "what it does", "takes"), rows),
+        note + words.HTTP + "".join(rows),
         words.STREAM + rows_of(("event", "meaning", "fields"), _stream_events()),
         "\n## Bodies and queries\n",
-        *(f"\n### {kind.__name__}\n\n" + doc(kind) + own_table(kind) for kind in shown),
+        *(f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in shown),
     ]
     return "".join(parts)
 

@@ -88,7 +88,6 @@ By name: `treadle run -t calculator -t files,folder=notes` at the terminal; `too
 `builtin("files", folder="notes")` in code; `{component_name: files, params: {folder: notes}}` in a
 [file](files.md#agents). Parameters are those of the person who sets the tool up; arguments are what the model gives.
 `treadle tools NAME` shows a tool as the model sees it.
-
 """
 PROMPTS = """\
 # Prompts
@@ -123,11 +122,29 @@ AGENTS = """\
 
 JSON or YAML: [how to use it](../howto/files.md). The short form has `agent` with the fields of
 [AgentParams](#agentparams) in place of `components`. `treadle config schema` prints the JSON Schema.
+
+- `Begin`: the question; with `inputs`, its parts by name: `{{begin@review}}`.
+- `Agent`: a run of an agent; `output_schema` makes `{{Agent:Id@structured.field}}`.
+- `Message`: a part of the answer: `content`, or without it what the components before it gave.
+- `Retrieval`, `ExeSQL`, any built-in tool: a call without a model, with `arguments`.
+- `Categorize`: one request chooses among `category_description`, whose `to` leads the way.
+- `Switch`: the first of its `conditions` that holds leads the way, else `end_cpn_ids`.
+- `Iteration`: runs the components with its `parent_id` once for each item of `items_ref`.
+- `UserFillUp`: pauses the run and asks with a form; in a program `agent.resume(run_id, results={...})` goes on.
+- `VariableAggregator`, `VariableAssigner`, `StringTransform`: the first value there is; change a variable; split or
+  join a text.
+- `Invoke`: an HTTP request to a public address.
+- `CodeExec` with `script`: a Python function `main` in the sandbox.
+
+References: `{{sys.query}}` the question, `{{sys.user}}` who asks, `{{sys.files}}` the names of the files that came with
+it, `{{sys.history}}`, `{{sys.date}}`, `{{sys.conversation_turns}}`; `{{env.name}}` a variable under `globals`;
+`{{Component:Id@content}}` the output of a component that runs before. Any other name is an error.
 """
 ENVIRONMENT = """\
 # Environment variables
 
-An argument takes precedence over a variable, a variable over a file.
+An argument takes precedence over a variable, a variable over a file. Keys and addresses of providers:
+[providers](providers.md).
 
 """
 SECRETS = """\

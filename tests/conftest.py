@@ -20,6 +20,7 @@ if folder := os.environ.get("TREADLE_COVERAGE"):  # before the package is import
 else:
     write_coverage = None
 
+from programs import start_server
 from treadle._safety.secrets import environment_secrets, known_secrets
 from workers import run_in_workers
 
@@ -88,6 +89,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--workers", type=int, default=0, help="run the tests in so many forked processes")
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    if session.config.option.workers:
+        start_server()  # it imports while this process collects
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if (
@@ -111,6 +117,7 @@ LONGEST = (
     "local/",
     "test_first_hour.py",
     "test_release.py",
+    "tools/sandbox/test_ordinary_user.py",
 )
 """Files that take minutes. They come first, so that they run beside everything else and not alone at the end."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "treadle"
@@ -28,6 +29,11 @@ def module_names(root: Path) -> dict[str, Path]:
     return names
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports_of(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Import]:
     """The arrows that start at one module.
 
@@ -35,8 +41,8 @@ def imports_of(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Imp
     `import_module`, a string that names a module counts as an import of it, in full or behind the prefix given to that
     call: that is what a lazy table holds.
     """
-    tree = ast.parse(path.read_text("utf-8"))
-    prefixes = set(dynamic_prefixes(tree, name))
+    tree = parsed(path)
+    prefixes = set(dynamic_prefixes(tree, name)) if "import_module" in path.read_text("utf-8") else ()
     for node in ast.walk(tree):
         targets: list[str] = []
         if isinstance(node, ast.ImportFrom):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import gc
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from treadle import tool
@@ -28,6 +31,43 @@ async def until(condition: Callable[[], object], limit: float = 60.0) -> None:
     async with asyncio.timeout(limit):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.002)  # the condition may be about a thread or another process
+
+
+@asynccontextmanager
+async def counted_turns() -> AsyncIterator[list[int]]:
+    """A list whose last number grows by one in each turn of the event loop; append a 0 to count anew."""
+    turns = [0]
+
+    async def count() -> None:
+        while True:
+            turns[-1] += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    try:
+        yield turns
+    finally:
+        counting.cancel()
+
+
+@contextmanager
+def counted_calls() -> Generator[Callable[[], int]]:
+    """How many functions were called so far: a measure of work that no load of the machine changes."""
+    total = 0
+
+    def count_call(frame: Any, event: str, argument: Any) -> None:
+        nonlocal total
+        total += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # what other tests have left is finished off inside whatever runs then, and would be counted
+    sys.setprofile(count_call)
+    try:
+        yield lambda: total
+    finally:
+        sys.setprofile(before)
+        gc.enable()
 
 
 @tool(effect="pure")

@@ -14,12 +14,15 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 SECONDS = 120
 """Ends a program of `run_programs` that hangs."""
 SIZE = 4
+ALSO = ("mcp.client.auth", "mcp.server.mcpserver")
+"""Imported besides Treadle where they are installed."""
 
 
 class Ran(NamedTuple):
@@ -45,24 +48,23 @@ def run_programs(programs: dict[str, str], folder: Any, **environ: str) -> dict[
 
 
 @cache
-def python(*modules: str) -> list[str]:
-    """The command that stands for the interpreter, with `modules` imported besides Treadle.
+def python() -> list[str]:
+    """The command that stands for the interpreter."""
+    place, server = start_server()
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    return [sys.executable, "-I", "-S", __file__, "start", place]
 
-    Its server ends with this process.
-    """
+
+@cache
+def start_server() -> tuple[str, Any]:
+    """Do not wait until it has imported everything. It ends with this process and all that are forked from this one."""
     import subprocess
     import tempfile
 
     place = os.path.join(tempfile.mkdtemp(), "socket")
-    command = [sys.executable, "-W", "error", "-X", "utf8", __file__, "serve", place, *modules]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    assert server.stdout is not None
-    assert server.stdout.readline() == b"ready\n"
-    _servers.append(server)
-    return [sys.executable, "-I", "-S", __file__, "start", place]
-
-
-_servers: list[Any] = []
+    command = [sys.executable, "-W", "error", "-X", "utf8", __file__, "serve", place]
+    return place, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
 def start(place: str, arguments: Sequence[str]) -> NoReturn:
@@ -83,7 +85,7 @@ def start(place: str, arguments: Sequence[str]) -> NoReturn:
     sys.exit(code)
 
 
-def serve(place: str, modules: Sequence[str]) -> NoReturn:
+def serve(place: str) -> NoReturn:
     import gc
     import importlib
     import pkgutil
@@ -96,14 +98,16 @@ def serve(place: str, modules: Sequence[str]) -> NoReturn:
         for name in module.__all__:
             getattr(module, name)
     commands = [module.name for module in pkgutil.walk_packages(_cli.__path__, "treadle._cli.")]
-    for name in (*commands, *modules):
-        importlib.import_module(name)
+    for name in (*commands, *ALSO):
+        with suppress(ModuleNotFoundError):  # an extra
+            importlib.import_module(name)
     gc.freeze()  # what is shared with the programs stays so: a collection would touch, and so copy, all of it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(place)
     listener.listen(128)
     running: dict[Any, tuple[int, int, socket.socket]] = {}
-    print("ready", flush=True)
+    with suppress(BrokenPipeError):
+        print("ready", flush=True)
     while True:
         for ready in select.select([0, listener, *running], [], [])[0]:
             if ready == 0:  # who started the server is gone
@@ -130,7 +134,7 @@ def serve(place: str, modules: Sequence[str]) -> NoReturn:
                 _, status = os.waitpid(child, 0)
                 del running[ended], running[connection]
                 os.close(ended)
-                with connection:
+                with connection, suppress(BrokenPipeError):
                     code = os.waitstatus_to_exitcode(status)
                     connection.send(code.to_bytes(SIZE, "big", signed=True), socket.MSG_NOSIGNAL)
 
@@ -189,4 +193,4 @@ def become(files: Sequence[int], arguments: Sequence[str], folder: str, environ:
 
 
 if __name__ == "__main__":
-    {"start": start, "serve": serve}[sys.argv[1]](sys.argv[2], sys.argv[3:])
+    start(sys.argv[2], sys.argv[3:]) if sys.argv[1] == "start" else serve(sys.argv[2])

@@ -68,6 +68,11 @@ def tasks() -> ModuleType:
 
 
 @cache
+def measurements() -> dict[str, str]:
+    return tasks().measurements()
+
+
+@cache
 def parser() -> argparse.ArgumentParser:
     return build_parser(list(COMMANDS))[0]
 
@@ -120,7 +125,7 @@ def test_a_task_exists(command: str):
         assert arguments[0] in tasks().PROOFS
     elif name == "measure" and arguments and arguments[0] not in ("NAME", "..."):
         source = source_of(ROOT / "benchmarks" / f"{arguments[0]}.py")
-        assert arguments[0] in tasks().measurements()
+        assert arguments[0] in measurements()
         options = [word for word in arguments[1:] if word.startswith("--")]
         assert [option for option in options if f'"{option.partition("=")[0]}"' not in source] == []
     elif name == "lab":

@@ -49,6 +49,11 @@ def test_tests_that_are_named_exist(page: Path):
     assert [path for path in named if not (ROOT / path.rstrip(".")).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=lambda page: page.stem)
+def test_a_how_to_is_read_in_two_minutes(page: Path):
+    assert len(page.read_text("utf-8").split()) <= 400
+
+
 def test_every_folder_of_the_source_has_its_page():
     folders = {path.name.removeprefix("_") for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {page.stem for page in INTERNALS} - {"index", "dependencies"} == folders
@@ -74,7 +79,7 @@ def test_every_dialect_is_on_the_page_about_them_and_in_the_setting():
     page = (ROOT / "docs" / "concepts" / "dialects.md").read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(_LAZY_IMPORTS)
     setting = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
-    [line] = [line for line in setting.splitlines() if line.startswith("| `dialect` ")]
+    [line] = [line for line in setting.splitlines() if line.startswith("- `dialect: ")]
     assert [name for name in _LAZY_IMPORTS if not re.search(rf"\b{name}\b", line)] == []
 
 

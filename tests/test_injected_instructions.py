@@ -16,13 +16,15 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES: dict[str, Any] = json.loads((ROOT / "benchmarks" / "agentdojo_policy.json").read_text())
 PAGE = (ROOT / "docs" / "security.md").read_text()
 SUITES = ("workspace", "travel", "banking", "slack")
+BOTH = ("intent", "intent, unmarked (MCP)")
 COLUMNS = (
-    ("words", "tasks"), ("words", "acting"), ("words", "acting_unasked"), ("intent", "acting_unasked"),
-    ("intent, unmarked", "acting_unasked"), ("intent, seen", "acting_unasked"), ("intent", "grouped"),
-    ("intent", "static.unsafe_calls"), ("intent", "static.through"), ("intent", "adaptive.attempts"),
-    ("intent", "adaptive.destination"), ("intent", "adaptive.content"), ("intent", "owner.acting_unasked"),
-    ("intent", "rows.acting_unasked"),
+    (("words",), "tasks"), (("words",), "acting"), (("words",), "acting_unasked"), (BOTH, "acting_unasked"),
+    (BOTH, "grouped"), (("intent",), "static.unsafe_calls"), (BOTH, "static.through"),
+    (("intent",), "adaptive.attempts"), (BOTH, "adaptive.destination"), (BOTH, "adaptive.content"),
+    (BOTH, "owner.acting_unasked"), (BOTH, "owner.destination"), (BOTH, "rows.acting_unasked"),
+    (BOTH, "rows.destination"),
 )  # fmt: skip
+"""The policies of each column, and the figure: where two policies differ, both are shown."""
 
 
 def figure(policy: str, path: str, suites: tuple[str, ...] = SUITES) -> int:
@@ -39,17 +41,18 @@ def figure(policy: str, path: str, suites: tuple[str, ...] = SUITES) -> int:
 def test_the_table_in_the_docs_is_the_measurement():
     for name in (*SUITES, "all"):
         suites = SUITES if name == "all" else (name,)
-        cells = [f"{figure(*column, suites):,}".replace(",", " ") for column in COLUMNS]
-        row = f"| {' | '.join([name, *cells])} |"
+        cells = [[f"{figure(policy, path, suites):,}" for policy in policies] for policies, path in COLUMNS]
+        shown = [" / ".join(dict.fromkeys(cell)).replace(",", " ") for cell in cells]
+        row = f"| {' | '.join([name, *shown])} |"
         assert row in PAGE, row
 
 
 def test_the_whole_of_agentdojo_was_measured_and_nothing_went_through():
-    for policy in ("words", "intent", "intent, unmarked"):
+    for policy in ("words", *BOTH):
         assert (figure(policy, "tasks"), figure(policy, "acting"), figure(policy, "finished")) == (97, 58, 97)
         assert (figure(policy, "static.pairs"), figure(policy, "static.through")) == (949, 0)
         assert figure(policy, "static.pages_through") == 0
-    for policy in ("intent", "intent, unmarked"):
+    for policy in BOTH:
         assert figure(policy, "adaptive.destination") == figure(policy, "adaptive.repeated") == 0
         assert all(FIGURES[policy][suite]["grouped"] <= FIGURES[policy][suite]["tasks"] for suite in SUITES)
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import yaml
+from install_size import install
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -146,7 +147,7 @@ def test_the_sdist_can_be_built_from(built: Path):
 def test_the_wheel_works_in_another_environment(built: Path, tmp_path: Path):
     """With our dependencies, which are here already; the slow test installs those too."""
     python = empty_environment(tmp_path / "venv")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *built.glob("*.whl"))
+    install(python, "--no-deps", *built.glob("*.whl"), compiled=False)
     packages = run(python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip()
     Path(packages, "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
     program = "import treadle; agent = treadle.Agent(treadle.ScriptedModel(['Hi']), tools=None); "
@@ -163,8 +164,7 @@ def test_the_wheel_works_in_another_environment(built: Path, tmp_path: Path):
     assert without.stdout == "none\n"
     [line] = without.stderr.splitlines()
     assert line.endswith("pip install ./packages/treadle-adapters")
-    adapters = (built / "adapters").glob("*.whl")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", *adapters)
+    install(python, "--no-deps", *(built / "adapters").glob("*.whl"), compiled=False)
     with_them = subprocess.run(command, **options)
     assert (with_them.stdout, with_them.stderr) == (f"{TAUGHT['qwen2.5-coder-1.5b'].name}\n", "")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +47,7 @@ def test_never_seen(): ...
 def run_pytest(folder: Path, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(TESTS / "conftest.py", folder)
     shutil.copy(TESTS / "workers.py", folder)
+    (folder / "programs.py").write_text("def start_server(): ...\ndef python(): ...\n")  # these tests start none
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     clean = {name: value for name, value in clean.items() if not name.startswith("PYTEST_")}
     clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing them all takes seconds
@@ -144,10 +145,6 @@ def test_what_takes_minutes_is_left_out_unless_it_is_asked_for(
 
 
 def test_the_allow_list_names_tests_that_exist():
-    functions = {
-        node.name
-        for path in TESTS.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
-    }
+    texts = (path.read_text("utf-8") for path in TESTS.rglob("test_*.py"))
+    functions = {name for text in texts for name in re.findall(r"^ *def (test_\w+)\(", text, re.MULTILINE)}
     assert set(ALLOWED_SKIPS) <= functions

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from programs import python
+
 NO_MORE = -1
 
 
@@ -60,6 +62,7 @@ def run_in_workers(session: pytest.Session, count: int, at_end: Callable[[], Non
     numbers = iter(range(len(files)))
     folders: Any = session.config._tmp_path_factory  # pyright: ignore
     base: Path = folders.getbasetemp()
+    python()  # one server of programs for all workers
     gc.collect()
     gc.freeze()  # what is shared with the workers stays so: a collection there would touch, and so copy, all of it
     workers: dict[Connection, int] = {}

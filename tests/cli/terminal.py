@@ -230,9 +230,10 @@ class Terminal:
     def ctrl_c_until_end(self) -> int:
         """The exit code after Ctrl-C at the prompt, pressed again as above."""
         for _ in range(10):
+            seen = len(self.raw)
             self.ctrl_c()
             deadline = time.monotonic() + GUARD_SECONDS / 10
-            while time.monotonic() < deadline:
+            while time.monotonic() < deadline and "(Ctrl-C again" not in self.raw[seen:]:
                 if not self._read(0.1):
                     return self.end()
         raise AssertionError(f"Ctrl-C has no effect; the screen has:\n{self.text[-3000:]}")
@@ -240,10 +241,13 @@ class Terminal:
     def end(self) -> int:
         """The exit code; until then, what the program shows is read."""
         deadline = time.monotonic() + GUARD_SECONDS
-        while time.monotonic() < deadline and self._read(deadline - time.monotonic()):
-            pass
+        while held := self._read(deadline - time.monotonic()):
+            if time.monotonic() >= deadline:
+                break
         try:
-            return self.process.wait(timeout=max(1.0, deadline - time.monotonic()))
+            code = self.process.wait(timeout=max(1.0, deadline - time.monotonic()))
+            assert not held, "the program has ended, and what it started holds its terminal"
+            return code
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # it says where each of its threads stands
             self._wait(lambda shown: "Current thread" in shown, "where it stands", 10.0)

@@ -123,11 +123,17 @@ NOT_OFFERED: dict[tuple[str, str], str] = {
 
 
 def table() -> str:
-    """The differences as the documentation shows them: those with the same reason in one row."""
-    rows: dict[tuple[str, str, str], list[str]] = {}
+    """The differences as the documentation shows them: a line for each reason, with the ways and their scenarios."""
+    reasons: dict[str, dict[str, list[str]]] = {}
     for (name, way), difference in DIFFERENCES.items():
-        rows.setdefault((way, ", ".join(difference.fields), difference.reason), []).append(name)
+        reasons.setdefault(difference.reason, {}).setdefault(way, []).append(name)
     for (name, way), reason in NOT_OFFERED.items():
-        rows.setdefault((way, "not offered", reason), []).append(name)
-    lines = [f"| {way} | {'; '.join(names)} | {fields} | {reason} |" for (way, fields, reason), names in rows.items()]
-    return "\n".join(["| way | scenarios | what differs | why |", "|---|---|---|---|", *lines])
+        reasons.setdefault(f"not offered: {reason}", {}).setdefault(way, []).append(name)
+    lines: list[str] = []
+    for reason, ways in reasons.items():
+        same: dict[str, list[str]] = {}
+        for way, names in ways.items():
+            same.setdefault("; ".join(names), []).append(way)
+        shown = ". ".join(f"*{', '.join(named)}*: {names}" for names, named in same.items())
+        lines.append(f"- {reason}. {shown}.")
+    return "\n".join(lines)

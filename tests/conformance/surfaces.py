@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -408,7 +408,7 @@ def by_terminal(folder: Path, preset: str, replies: Iterable[Any], scenario: Sce
             code = main([*arguments, "--journal", str(folder / "journal.db")])
         return code, out.getvalue()
 
-    with in_process(scenario):
+    with in_process(scenario), chdir(folder):  # some presets copy the folder they start in
         code, out = program("run", QUESTION, *arguments_of(folder, preset, scenario))
         if code == 4:
             code, out = program("runs", "approve", "last", "--all")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from kit import counted_calls
 from treadle import Agent, ScriptedModel, tool
 from treadle._inspect.prefixes import prefixes
 from treadle._inspect.replay import blame, replay
@@ -24,20 +24,9 @@ def look(n: int) -> str:
 
 
 def work_of(do: Callable[[], Any]) -> int:
-    """How many Python functions and generators are entered: a measure of work that no load of the machine changes."""
-    entered = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal entered
-        entered += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+    with counted_calls() as calls_so_far:
         do()
-    finally:
-        sys.setprofile(before)
-    return entered
+        return calls_so_far()
 
 
 async def run_of(steps: int) -> list[Record]:

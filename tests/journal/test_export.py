@@ -39,7 +39,7 @@ def test_a_run_moves_from_one_kind_of_journal_to_another(tmp_path: Path):
         (lambda lines: lines[:1], "no records"),
         (lambda lines: [*lines[:3], lines[3][:20], *lines[4:]], "line 4"),
         (lambda lines: [*lines[:3], *lines[4:]], "a#3 cannot follow a#1"),
-        (lambda lines: [lines[0], *lines[2:]], "the log ends at #-1"),
+        (lambda lines: [lines[0], *lines[2:]], "does not begin once"),
     ],
     ids=["empty", "no header", "other format", "no records", "torn line", "missing line", "missing start"],
 )  # fmt: skip

@@ -242,6 +242,9 @@ def test_recorded_program(home: Path, model_server: str):
         done = treadle(home, "record", "--", sys.executable, "app.py", **keys)
         assert (done.out, done.code) == ("About ten.\n", 0), done.err
         assert "What is 2 + 3?" in treadle(home, "runs", "show", "last").out
+    with step("treadle runs why last without the key of the program: no other model is asked instead"):
+        refused = treadle(home, "runs", "why", "last", "--expect", "Hello")
+        assert (refused.code, "set OPENAI_API_KEY" in refused.err) == (2, True), refused.err
     with step("treadle runs why last: the line of the prompt that caused it"):
         found = treadle(home, "runs", "why", "last", "--expect", "Hello", **keys)
         assert "without 'Always round up.'" in found.out, found.out + found.err

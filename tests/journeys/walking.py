@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def journey(title: str, on: str) -> Callable[[F], F]:
-    """Name a journey. The matrix of the documentation is made of these names and of the steps (scripts/journeys.py)."""
+    """Name a journey. The matrix of the documentation is made of these names (scripts/journeys.py)."""
 
     def named(walk: F) -> F:
         walk.__doc__ = f"{title}, {on}"

@@ -22,7 +22,7 @@ from treadle._types.errors import ConfigError
 from treadle._types.messages import AssistantMessage, AudioPart, FilePart, ImagePart, ToolCall, ToolMessage, UserMessage
 from treadle._types.request import Request
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "attachments.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "attachments.md"
 KEY = {"api_key": "k"}
 VERTEX: dict[str, Any] = {"project": "p", "access_token": "t"}
 MODELS: dict[str, Any] = {
@@ -88,16 +88,13 @@ async def outcome(provider: str, kind: str, way: str, able: bool | None, *, resu
 
 def matrix() -> list[str]:
     async def rows() -> list[str]:
-        lines = [f"| provider | {' | '.join(f'{kind}, {way}' for kind in CONTENT for way in WAYS)} |"]
-        lines.append("|---|" + "---|" * (len(CONTENT) * len(WAYS)))
+        lines = [f"| provider | {' | '.join(CONTENT)} |", "|---|" + "---|" * len(CONTENT)]
         for provider in MODELS:
-            cells = [
-                await outcome(provider, kind, way, True if CONTENT[kind][3] else None)
-                if not (kind == "sound" and provider in DEAF)
-                else await outcome(provider, kind, way, None)
-                for kind in CONTENT
-                for way in WAYS
-            ]
+            cells: list[str] = []
+            for kind in CONTENT:
+                able = True if CONTENT[kind][3] and not (kind == "sound" and provider in DEAF) else None
+                each = [await outcome(provider, kind, way, able) for way in WAYS]
+                cells.append(each[0] if len(set(each)) == 1 else "; ".join(each))
             lines.append(f"| {provider} | {' | '.join(cells)} |")
         return lines
 

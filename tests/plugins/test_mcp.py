@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 from kit import add, call, go
+from programs import python
 from treadle import Agent, McpAuth, ScriptedModel, tool
 from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
@@ -30,9 +31,8 @@ SAMPLE = TESTS / "data" / "config" / "research.json"
 
 def connection(name: str = "test") -> McpConnection:
     effects: dict[str, Effect] = {"custom_tool": "pure", "pid": "idempotent"}
-    return McpConnection(
-        name, command=sys.executable, args=[SERVER], timeout=120, effects=effects
-    )  # imports take long on a busy machine
+    program, *before = python()
+    return McpConnection(name, command=program, args=[*before, SERVER], timeout=120, effects=effects)
 
 
 @tool

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import aiohttp
+import msgspec
 import pytest
 
 HERE = Path(__file__).parent
@@ -37,8 +39,12 @@ def pyright(folder: Path) -> Errors:
 
 def mypy(folder: Path) -> Errors:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--no-error-summary", "--hide-error-context"]
-    command += ["--python-version", "3.11", "--follow-imports", "silent"]
-    environment = os.environ | {"MYPYPATH": str(SOURCE)}
+    command += ["--python-version", "3.11", "--follow-imports", "silent", "--no-site-packages"]
+    core = folder / "core"  # what the package needs; all that this environment has takes three times as long to read
+    core.mkdir()
+    for package in (aiohttp, msgspec):
+        (core / package.__name__).symlink_to(Path(package.__file__).parent)
+    environment = os.environ | {"MYPYPATH": f"{SOURCE}{os.pathsep}{core}"}
     done = subprocess.run([*command, *NAMES], cwd=folder, capture_output=True, text=True, timeout=900, env=environment)
     errors: Errors = {name: {} for name in NAMES}
     for found in re.finditer(r"^(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE):

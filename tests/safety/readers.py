@@ -16,7 +16,10 @@ from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.registry import get_dialect
 from treadle._dialects.watching.answers import answer_watcher
 from treadle._engine.acting.user_words import UserWords
-from treadle._engine.receipts.admission import denies
+from treadle._engine.answering.partial import Growing
+from treadle._engine.core.answer_stream import AnswerStream
+from treadle._engine.core.log import Log
+from treadle._engine.receipts.admission import denies, hidden
 from treadle._engine.receipts.values import values_in
 from treadle._inspect.why.pieces import pieces
 from treadle._journal.texts import storable
@@ -40,6 +43,7 @@ from treadle._tools.builtin.reading.html import read_html
 from treadle._tools.docstring import parse_docstring
 from treadle._tools.results import render
 from treadle._tools.skills.front_matter import parse
+from treadle._types.acts import LedgerEntry
 from treadle._types.errors import TreadleError
 from treadle._types.ledger import says_failed
 from treadle._types.request import Reply, ToolSchema
@@ -53,6 +57,8 @@ WORDS = ("a", "7 ", "1,", "a. ", "not ", "[ID:1] ", "2024-01-01 ", "a@b.c ", "$1
 """What answers, questions and results are made of."""
 MARKUP = ("<a>", "<", "&#", "<a ", "</a>", "<!--")
 TOOLS = (ToolSchema("search", "Find it.", {"type": "object", "properties": {"q": {"type": "string"}}}),)
+
+FAILED = LedgerEntry("c", "pay", "failed", {"to": "bob"}, declared=True)
 
 
 def repeated(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
@@ -81,6 +87,14 @@ def watch(name: str, text: str) -> None:
     watcher = answer_watcher(get_dialect(name))
     for begin in range(0, len(text), 20):
         watcher.feed(text[begin : begin + 20])
+
+
+def shown(text: str) -> None:
+    log = Log("run")
+    log.subscribe(lambda record: None)
+    stream = AnswerStream(log)
+    for begin in range(0, len(text), 20):
+        stream.add(text[begin : begin + 20])
 
 
 def without_secrets(text: str) -> None:
@@ -120,7 +134,11 @@ READERS: dict[str, tuple[Callable[[Any], object], list[Callable[[int], Any]]]] =
         ])
         for name in ("native", "json", "action", "code")
     },
+    "an answer that is shown while it comes": (shown, [*texts("\n", "a "), repeated("\n", "a")]),
     "a reply without its thoughts": (split_thinking, texts(*UNITS)),
+    "a typed answer that is shown while it comes": (lambda text: Growing().closed(text), [
+        repeated(unit, '{"a":') for unit in ("[", '{"a":', '"', "1,", "\\")
+    ]),
     "JSON anywhere in a text": (refusing(extract_json), texts(*UNITS)),
     "files and bodies in JSON": (refusing(decode_json), texts("[", '{"a":', '"', "1", " ")),
     "documents in YAML": (refusing(decode_yaml), texts("a: ", "- ", "[", "&a ", "\n", '"')),
@@ -141,6 +159,7 @@ READERS: dict[str, tuple[Callable[[Any], object], list[Callable[[int], Any]]]] =
     "words of an answer": (words_of, texts(*WORDS)),
     "whether a passage has a sentence": (lambda text: support_of("It is long.", [("it", text)]), texts("7 ", "a. ")),
     "whether an answer denies": (denies, texts("not ", "could not ", "a")),
+    "whether an answer admits": (lambda text: hidden([FAILED], text), texts("not ", "could not pay. ", "a", "\n", ",")),
     "values of a result": (values_in, texts("1,", "2024-01-01 ", "a", "[1,")),
     "words of a user, for a call": (call_of, texts("1,", "a ", "pay 7 ", "10:00 ")),
     "numbers and ids, for a small model": (lambda text: (ids(text), numbers(text), unsourced_operand(text, ["5"])),

@@ -74,8 +74,8 @@ def test_a_secret_inside_json_text_is_found_too():
 def test_well_known_shapes(secret: str, name: str):
     redactor = Redactor(env={})
     assert redactor.text(f"key={secret}") == f"key=[redacted:{name}]"
-    assert redactor.suspects(msgspec.json.encode({"key": secret}))
-    assert not redactor.suspects(b"a right weight IA github AI xo PRIVATE")
+    assert redactor.suspects(msgspec.json.encode({"key": secret}).decode())
+    assert not redactor.suspects("a right weight IA github AI xo PRIVATE")
 
 
 def test_bearer_tokens_keep_their_header():
@@ -153,5 +153,5 @@ def test_a_secret_is_found_however_json_writes_it(secret: str):
     texts = [json.dumps(secret), json.dumps(call), json.dumps(call, ensure_ascii=False)]
     texts.append(json.dumps({"arguments": json.dumps({"key": secret}, ensure_ascii=False)}, ensure_ascii=False))
     for text in texts:
-        assert redactor.suspects(text.encode())
+        assert redactor.suspects(text)
         assert "[redacted:key]" in redactor.text(text)

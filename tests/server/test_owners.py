@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import treadle._server
-from server.serving import Client, serving
+from kit import call
+from server.serving import Client, has_results, serving
 from treadle import Agent, ScriptedModel
 from treadle._server.app import OPERATIONS
 from treadle._server.authenticator import Principal
@@ -143,6 +144,43 @@ def test_an_id_that_another_user_has_is_an_id_like_any_other(wanted: str):
         assert len(ann.get(f"/api/conversations/{wanted}")["runs"]) == 2
         own = prefix + "0" * 20
         assert bob.post("/api/runs", {"question": "?", "run_id": own}, 201)["run_id"] == own
+
+
+def ag_ui(call_id: str = "") -> tuple[str, dict[str, Any]]:
+    """A question in a thread; with the id of a call, the page's result of it."""
+    said: list[dict[str, Any]] = [{"id": "1", "role": "user", "content": f"my {SECRET}"}]
+    function = {"name": "look", "arguments": "{}"}
+    made = {"id": "2", "role": "assistant", "toolCalls": [{"id": call_id, "type": "function", "function": function}]}
+    result = {"id": "3", "role": "tool", "toolCallId": call_id, "content": "a cat"}
+    tools = [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}]
+    thread = {"threadId": "t1", "runId": "r1", "tools": tools, "context": [], "state": {}, "forwardedProps": {}}
+    return "/ag-ui/demo", {**thread, "messages": [*said, made, result] if call_id else said}
+
+
+def use_chat(call_id: str = "") -> tuple[str, dict[str, Any]]:
+    said: list[dict[str, Any]] = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": f"my {SECRET}"}]}]
+    part = {"type": "tool-look", "toolCallId": call_id, "input": {}, "state": "output-available", "output": "a cat"}
+    tools = [{"name": "look", "description": "Looks.", "parameters": {"type": "object"}}]
+    messages = [*said, {"id": "2", "role": "assistant", "parts": [part]}] if call_id else said
+    return "/vercel/demo", {"id": "t1", "messages": messages, "tools": tools}
+
+
+@pytest.mark.parametrize("thread", [ag_ui, use_chat])
+def test_a_thread_of_another_user_is_neither_joined_nor_continued(thread: Any):
+    """Ids that a page chooses, equal requests, and the ids of calls that wait for the page."""
+    model = ScriptedModel(lambda r: "I see." if has_results(r) else call("look"))
+    with serving({"demo": Agent(model, None)}, tokens=TOKENS) as client:
+        ann, bob = client.as_user(ANN), client.as_user(BOB)
+        asked = [user.ask("POST", *thread()).data.decode() for user in (ann, bob, ann)]
+        calls = [re.findall(r"call_[0-9a-f]{32}_\d+_\d+", text)[0] for text in asked]
+        assert calls[0] != calls[1], "an equal request of another user is another run"
+        run = calls[0].split("_")[1]
+        before = ann.get(f"/api/runs/{run}/records")
+        refused = bob.ask("POST", *thread(calls[0]))
+        assert (refused.status, SECRET in refused.data.decode()) == (404, False)
+        assert ann.get(f"/api/runs/{run}/records") == before
+        assert ann.get(f"/api/runs/{run}")["status"] == "paused"
+        assert b"I see." in ann.ask("POST", *thread(calls[0])).data, "it waits for its own user"
 
 
 def test_nobody_has_no_view_and_handlers_have_no_other():

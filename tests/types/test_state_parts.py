@@ -34,7 +34,7 @@ def test_an_old_name_says_where_to_look(old: str, new: str):
 
 
 def test_an_unknown_name_is_an_ordinary_error():
-    with pytest.raises(AttributeError, match=r"RunState has no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"'RunState' object has no attribute 'nothing'$"):
         getattr(RunState(), "nothing".lower())
 
 

@@ -328,3 +328,11 @@ assert Agent(ScriptedModel(["Hello."]), tools=None).run_sync("Hi").answer == "He
 assert "treadle._view.fold" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_reply_that_could_not_be_read_has_no_words_for_a_reader():
+    view = RunView()
+    unread = ev.ThinkDone("loop", 1, AssistantMessage("prose"), thought=ev.UNREADABLE, problem="no JSON")
+    changes(ev.ThinkStarted("loop", 1), unread, view=view)
+    (thought,) = [item for item in view.items.values() if isinstance(item, it.Thought)]
+    assert (thought.unread, thought.words, thought.problem) == (True, "", "no JSON")

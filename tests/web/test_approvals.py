@@ -100,10 +100,10 @@ def test_by_keyboard_and_never_by_a_key_that_was_meant_for_something_else(stage:
 
 def test_whoever_is_writing_is_not_interrupted(stage: Stage):
     page = stage.page
-    events = SlowPath(page, "**/events*")
+    start = SlowPath(page, "**/api/runs")
     stage.ask("Write Ann a mail that Thursday suits me.")
     page.get_by_label("Message", exact=True).fill("pleas")
-    events.release()
+    start.release()
     stage.see(".approval")
     focused(stage, "#composer")
     page.keyboard.type("e wait")

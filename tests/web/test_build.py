@@ -12,7 +12,10 @@ from .conftest import ROOT
 
 def test_several_processes_that_need_the_page_build_it_once(tmp_path: Path):
     """Each ran `npm ci`, which took away the compiler under the others."""
-    shutil.copytree(ROOT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copytree(ROOT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("node_modules", "src"))
+    (tmp_path / "web" / "src").mkdir()
+    for name in ("main.tsx", "exported.tsx"):  # a small page: what is tested is who builds it
+        (tmp_path / "web" / "src" / name).write_text("export const page = 1;\n")
     (tmp_path / "src" / "treadle" / "_server").mkdir(parents=True)
     command = [sys.executable, str(tmp_path / "web" / "build.py")]
     side_by_side = [

@@ -170,6 +170,49 @@ def test_what_is_said_before_the_run_exists_waits_for_it(stage: Stage):
     stage.finish()
 
 
+def test_the_first_words_come_with_the_answer_to_the_question(stage: Stage):
+    """A second request for them kept them back for up to 100 ms."""
+    asked: list[tuple[str, str]] = []
+    stage.page.on("request", lambda request: asked.append((request.method, request.url.rpartition("/api/")[2])))
+    stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+    stage.finish()
+    assert ("POST", "runs") in asked
+    assert not [path for _, path in asked if "/events" in path]
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.0])
+def test_what_a_broken_answer_to_the_question_did_not_bring_is_asked_for(stage: Stage, kept: float):
+    def broken(route: Any) -> None:
+        whole = route.fetch()
+        route.fulfill(response=whole, body=whole.body()[: int(len(whole.body()) * kept)])
+
+    stage.page.route("**/api/runs", broken)
+    with stage.page.expect_request("**/events*") as rest:
+        stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
+        stage.finish()
+    assert bool(rest.value.headers.get("last-event-id")) is bool(kept)
+    assert stage.page.locator(".tool").count() == 2
+    assert stage.page.locator(".answer strong").all_inner_texts() == ["Empire State Building"]
+
+
+def test_two_tabs_show_one_run(stage: Stage):
+    """The one that asked has the events with the answer to its question, the other asks for them."""
+    stage.ask("Find a hotel near the station.")
+    stage.see(".tool.running")
+    other = Stage(stage.page.context.new_page(), stage.client, stage.gates)
+    other.page.goto(stage.page.url)
+    other.see(".tool.running")
+    other.ask("And it must take dogs.")
+    other.see(".unread li", has_text="And it must take dogs.")
+    stage.gates.search.open()
+    for tab in (stage, other):
+        tab.see(".interrupt", has_text="And it must take dogs.")
+        tab.finish()
+    assert "dogs are welcome" in stage.page.locator(".turn").inner_text()
+    assert stage.page.locator(".turn").inner_text() == other.page.locator(".turn").inner_text()
+    assert not other.faults
+
+
 def test_a_run_is_stopped_before_it_exists(stage: Stage):
     start = SlowPath(stage.page, "**/api/runs")
     start.hold()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from treadle._workspace import backends, overlay, processes
 from treadle._workspace.backends import Container, Copy, LocalMachine, Place, Sandbox, can_isolate, plain_environment
 from treadle._workspace.ssh import Ssh
 from treadle._workspace.workspace import machine_of
+from waiting import eventually
 
 needs_isolation = pytest.mark.skipif(not can_isolate(), reason="bubblewrap cannot be used here")
 
@@ -157,19 +157,43 @@ def test_a_worktree_is_a_checkout_that_can_be_restored_whole(tmp_path: Path):
         backends.Worktree().prepare(Place(tmp_path / "project" / ".git" / "hooks", tmp_path / "w", "m"))
 
 
-def test_a_container_is_asked_for_with_the_folder_mounted(place: Place, tmp_path: Path):
-    """The contract, with a program in place of docker that runs what it is given on this computer."""
-    program = tmp_path / "docker"
-    program.write_text(
-        f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nwhile [ "$1" != image ]; do shift; done; shift; exec "$@"\n'
-    )
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    machine = Container("image", program=(str(program), "run")).open(place)
-    assert run_in(machine, "echo inside") == "inside"
+def test_work_in_a_container(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The contract, with a program of docker's name that runs here what it is given: it lives on, too,
+    when the program is killed."""
+    (program := tmp_path / "docker").write_text(f"""#!/bin/sh
+cd {tmp_path}; echo "$*" >> asked
+case $1 in
+run) while [ "$1" != image ]; do [ "$1" = -w ] && folder=$2; shift; done; shift; cd "$folder"
+  env -u TREADLE_WORKSPACE setsid "$@" & echo $! >> {tmp_path}/pids; wait $!;;
+ps) for pid in $(cat pids); do [ -e /proc/$pid ] && echo $pid; done;;
+rm) shift 2; for pid in "$@"; do kill -s KILL -- -$pid; done;;
+esac
+""")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    machine = Container("image").open(place)
+    assert run_in(machine, "pwd; echo inside") == f"{place.own}\ninside"
     asked = (tmp_path / "asked").read_text()
     assert f"--mount type=bind,source={place.own},target={place.own} -w {place.own}" in asked
     assert "--network none" in asked
     assert ",readonly" in " ".join(machine.command(["ls"], read_only=True))
+    working = subprocess.Popen(machine.command(["sh", "-c", "echo > begun; sleep 1000"]))
+    eventually((place.own / "begun").exists, "it works")
+    working.kill()
+    working.wait()
+    lives = (tmp_path / "pids").read_text().split()[-1]
+    assert Path(f"/proc/{lives}/cmdline").read_bytes()
+
+    async def stored() -> None:
+        async with machine.held():
+            pass
+        await machine.settle()
+
+    go(stored())
+    eventually(lambda: not (file := Path(f"/proc/{lives}/cmdline")).exists() or not file.read_bytes(), "it has ended")
+    label = f"ps --quiet --filter label=TREADLE_WORKSPACE={place.mark}"
+    last = [label, f"pause {lives}", label, f"unpause {lives}", label, f"rm --force {lives}"]
+    assert (tmp_path / "asked").read_text().splitlines()[-6:] == last
 
 
 class Recording(Copy):

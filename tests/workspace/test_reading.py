@@ -1,13 +1,17 @@
-"""Which commands only read. What the reader calls reading is run in a folder, and nothing there may change."""
+"""Which commands only read. What the reader calls reading is run over a folder, and nothing may be written there."""
 
 from __future__ import annotations
 
 import random
+import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from treadle._workspace.backends import Place, SandboxMachine, can_isolate
+from treadle._workspace.overlay import Overlay
 from treadle._workspace.reading import allowed_by, only_reads
 
 READS = """ls -la
@@ -161,6 +165,7 @@ def test_rules_allow_programs_by_their_words():
     assert not allowed_by("|", "pytest")
 
 
+needs_isolation = pytest.mark.skipif(not can_isolate(), reason="bubblewrap cannot be used here")
 PIECES = [
     *"><|&;\n '\"\\$`(){}*~!#=-[]?^\t\r\0\x1bé",
     ">>", "&&", "$(touch x)", "`touch x`", "-o", "-i", "--output=x", "-exec",
@@ -186,35 +191,41 @@ def _mutated(line: str, chance: random.Random) -> str:
 
 
 def _fuzz(folder: Path, seed: int, wanted: int) -> None:
-    """Run mutated commands that are judged reading, in one shell, and look what has changed."""
+    """Run mutated commands that are judged reading over a repository, in a sandbox: its upper layer stays empty."""
     chance = random.Random(seed)
     lines: list[str] = []
     while len(lines) < wanted:
         line = _mutated(chance.choice(READS + ACTS), chance)
         if only_reads(line) and line not in READS and "\0" not in line:
             lines.append(line)
-    for name in ("a.txt", "b.txt", "README.md"):
-        (folder / name).write_text("a\nb\n")
-    before = _tree(folder)
-    script = "".join(f"timeout 5 bash --noprofile --norc -c {_quoted(line)} </dev/null\n" for line in lines)
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GIT_OPTIONAL_LOCKS": "0"}
-    subprocess.run(["bash", "-c", script], cwd=folder, env=env, capture_output=True, timeout=600, check=False)
-    assert _tree(folder) == before
+    (source := folder / "project").mkdir()
+    for name in ("a.txt", "b.txt", "README.md", "a.py"):
+        (source / name).write_text("a\nb\n")
+    git = "git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm first && echo c >> a.txt"
+    subprocess.run(git, shell=True, cwd=source, check=True)
+    layers = Overlay(source, folder / "layers")
+    machine = SandboxMachine(Place(source, folder, f"fuzz{seed}"), layers, network=False)
+
+    def written(commands: Sequence[str]) -> list[str]:
+        script = "".join(f"timeout 5 bash --noprofile --norc -c {shlex.quote(one)} </dev/null\n" for one in commands)
+        line = machine.command(["bash", "-c", script], env={"GIT_OPTIONAL_LOCKS": "0", "HOME": str(source)})
+        subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600, check=False)
+        return [str(path.relative_to(layers.upper)) for path in sorted(layers.upper.rglob("*"))]
+
+    try:
+        assert written(lines) == []
+        assert written([*lines[:3], "touch x", "chmod 600 a.py"]) == ["a.py", "x"], "what acts is seen there"
+    finally:
+        layers.close()
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
+@needs_isolation
 def test_mutated_commands_that_seem_to_read_change_nothing(tmp_path: Path):
     pytest.importorskip("tree_sitter_bash")
     _fuzz(tmp_path, 46, 60)
 
 
+@needs_isolation
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_many_mutated_commands_that_seem_to_read_change_nothing(tmp_path: Path, seed: int):

@@ -18,7 +18,7 @@ export function url(path: string): string {
   return root + path;
 }
 
-export async function call<T>(method: string, path: string, body?: unknown, kind = "json"): Promise<T> {
+async function ask(method: string, path: string, body?: unknown): Promise<Response> {
   if (isExported) throw new ApiError(0, "This file needs no server, and asks none.");
   const init: RequestInit = { method, credentials: "same-origin" };
   if (body !== undefined) {
@@ -31,10 +31,14 @@ export async function call<T>(method: string, path: string, body?: unknown, kind
   } catch {
     throw new ApiError(0, "The server cannot be reached.");
   }
-  if (response.ok && kind === "text") return (await response.text()) as T;
+  if (response.ok) return response;
   const data = await response.json().catch(() => null);
-  if (!response.ok) throw new ApiError(response.status, data?.error?.message ?? `The server answered ${response.status}.`);
-  return data as T;
+  throw new ApiError(response.status, data?.error?.message ?? `The server answered ${response.status}.`);
+}
+
+export async function call<T>(method: string, path: string, body?: unknown, kind = "json"): Promise<T> {
+  const response = await ask(method, path, body);
+  return kind === "text" ? ((await response.text()) as T) : response.json().catch(() => null);
 }
 
 const part = encodeURIComponent;
@@ -61,7 +65,8 @@ export const api = {
   deleteConversation: (id: string) => call("DELETE", `/api/conversations/${part(id)}`),
   run: (id: string) => call<Run>("GET", `/api/runs/${part(id)}`),
   start: (body: { question: Question; agent?: string; model?: string; preset?: string; conversation?: string; follows?: string; run_id?: string; settings?: Record<string, Json> }) =>
-    call<Created>("POST", "/api/runs", { ...body, settings: { stream_thoughts: true, ...body.settings } }),
+    // Answered with the run's events: a second request for them would keep its first words back.
+    ask("POST", "/api/runs", { ...body, stream: "items", settings: { stream_thoughts: true, ...body.settings } }),
   send: (run: string, text: string) => call<{ id: string }>("POST", `/api/runs/${part(run)}/messages`, { text }),
   recall: (run: string, message: string) =>
     call<{ recalled: boolean }>("DELETE", `/api/runs/${part(run)}/messages/${part(message)}`).then((answer) => answer.recalled),

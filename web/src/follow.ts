@@ -16,8 +16,8 @@ export interface Listener {
 const LONGEST_WAIT = 10_000;
 const HIDDEN_FOR = 60_000;
 
-/** Returns what ends it. */
-export function follow(run: string, listener: Listener): () => void {
+/** Returns what ends it. `started` is the answer to the request that starts the run, which has its first events. */
+export function follow(run: string, listener: Listener, started?: Promise<Response>): () => void {
   if (isExported) {
     listener.event({ id: "", event: "items", data: { items: (embeddedRun(run)?.items ?? []) as never } });
     return () => undefined;
@@ -34,7 +34,10 @@ export function follow(run: string, listener: Listener): () => void {
     try {
       const headers: Record<string, string> = last ? { "last-event-id": last } : {};
       const address = url(`/api/runs/${encodeURIComponent(run)}/events?detail=items`);
-      const response = await fetch(address, { headers, signal: abort.signal, credentials: "same-origin" });
+      const first = await started;
+      started = undefined;
+      if (stopped) return;
+      const response = first && !first.bodyUsed ? first : await fetch(address, { headers, signal: abort.signal, credentials: "same-origin" });
       if (response.status === 204) return stop();
       if (!response.ok || !response.body) {
         if (response.status !== 429 && response.status < 500) {
@@ -45,7 +48,7 @@ export function follow(run: string, listener: Listener): () => void {
       }
       tries = 0;
       listener.connection("open");
-      for await (const event of events(response.body)) {
+      for await (const event of events(response.body, abort.signal)) {
         if (stopped) return;
         if (event.id) last = event.id;
         listener.event(event);
@@ -67,7 +70,7 @@ export function follow(run: string, listener: Listener): () => void {
   // A hidden tab gives its connection back after a while: browsers allow only a few, and nothing is lost.
   function visibility(): void {
     window.clearTimeout(timer);
-    if (document.hidden) timer = window.setTimeout(() => abort.abort(), HIDDEN_FOR);
+    if (document.hidden) timer = window.setTimeout(() => started || abort.abort(), HIDDEN_FOR);
     else if (abort.signal.aborted || tries) void connect();
   }
 
@@ -86,8 +89,9 @@ export function follow(run: string, listener: Listener): () => void {
   };
 }
 
-async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
+async function* events(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const reader = body.getReader();
+  signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined));
   const decoder = new TextDecoder();
   let buffer = "";
   try {

@@ -54,6 +54,7 @@ export interface Thought {
   text: string;
   reasoning: string;
   problem: string;
+  unread: boolean;
   is_answer: boolean;
   calls: string[];
   attempts: number;

@@ -88,7 +88,7 @@ const followed = new Map<string, () => void>();
 /** Every run that was shown, those of other branches too. */
 export const known = new Map<string, Turn>();
 /** Runs that the server does not know yet, until it has said that they began. */
-const starting = new Map<string, Promise<unknown>>();
+const starting = new Map<string, Promise<Response>>();
 /** How many of the last turns are read at once; the others when they come into sight. */
 const FIRST = 12;
 let noticeTimer = 0;
@@ -254,7 +254,7 @@ function update(run: string, change: (turn: Turn) => Partial<Turn>): void {
 
 /** Reads what came of a turn, once it is looked at. */
 export function watch(run: string): void {
-  if (followed.has(run) || starting.has(run)) return;
+  if (followed.has(run)) return;
   let arrived: ServerEvent[] = [];
   let drawing = 0;
   const draw = () => {
@@ -274,9 +274,12 @@ export function watch(run: string): void {
       // Many events a second are drawn at once, once a frame; a hidden page has no frames.
       drawing ||= document.hidden ? window.setTimeout(draw, 100) : requestAnimationFrame(draw);
     },
-    connection: (connection) => update(run, () => ({ connection })),
+    connection: (connection) => {
+      update(run, () => ({ connection }));
+      if (connection === "open" && store.get().unlisted) void refresh();
+    },
     refused: (status) => (status === 401 ? store.set({ door: "token" }) : update(run, () => ({ refused: status }))),
-  });
+  }, starting.get(run));
   followed.set(run, stop);
   window.setTimeout(() => void lookAfter(run), LEFT_AFTER);
 }
@@ -284,6 +287,7 @@ export function watch(run: string): void {
 /** A run that is under way according to its log, but that nobody drives, can be taken up again. */
 const lookAfter = (run: string) =>
   attempt(async () => {
+    await starting.get(run)?.catch(() => undefined);
     const one = store.get().turns.find((turn) => turn.run === run);
     if (!one || one.view.done || one.view.waiting.length) return;
     const { live, status } = await api.run(run);
@@ -352,13 +356,16 @@ async function ask(words: string, files: Attachment[] = []): Promise<void> {
   // The address names the conversation from the first moment: whoever reads it next must not find it empty.
   address(conversation || run);
   store.set((now) => ({ conversation: now.conversation || run }));
+  watch(run);
   try {
-    await start;
+    const answer = await start;
     starting.delete(run);
-    watch(run);
+    if (!followed.has(run)) await answer.body?.cancel(); // another conversation is shown now
     await refresh();
   } catch (error) {
     starting.delete(run);
+    followed.get(run)?.();
+    followed.delete(run);
     if (!conversation) address("");
     store.set((now) => ({ lines: now.lines.filter((one) => one.run !== run), turns: now.turns.filter((one) => one.run !== run), conversation }));
     throw error;

@@ -133,7 +133,7 @@ function isDrawn(item: Item): item is Step {
   }
 }
 
-export const wordsOf = (thought: Thought): string => thought.text || thought.reasoning;
+export const wordsOf = (thought: Thought): string => (!thought.unread && thought.text) || thought.reasoning;
 
 const capital = (text: string): string => text.replace(/^./, (first) => first.toUpperCase());
 

@@ -66,7 +66,7 @@ async def leave_results(
     `tool_of` gives the tools of the run where they are known: what they return is checked here then, and else when the
     run goes on. `masks`: those of the run where they are known. `constraint`: what the caller asks of what follows."""
     answers = results_for(waiting_calls(state), results, tool_of, by)
-    answers = answers if masks is None else masks.masked(answers)
+    answers = answers if masks is None else await masks.taken(answers)
     if constraint is not None:
         await journal.put(InboxItem(fresh_id(), run_id, "constraint", msgspec.to_builtins(constraint)))
     for given in answers:

@@ -23,13 +23,13 @@ from treadle._engine.answering.ends import finish
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause, overrides, raise_together
 from treadle._engine.settings import Settings
-from treadle._flows.flow import ChildOutcome, FlowAgent, history_of_flow, run_child
+from treadle._flows.flow import ChildOutcome, Choice, FlowAgent, history_of_flow, run_child
 from treadle._models.base import Model
 from treadle._plugins.memory.citations import Citations
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, ToolError, TreadleError
-from treadle._types.events import StepDone, StepStarted, StopReason
+from treadle._types.events import Record, StepDone, StepStarted, StopReason
 from treadle._types.messages import AssistantMessage, Content, Message, SystemMessage, TextPart, UserMessage, text_of
 from treadle._types.state import RunState
 from treadle._types.usage import Step, Work
@@ -116,6 +116,20 @@ class GraphAgent(FlowAgent[Any]):
         name = started.step.partition("#")[0]
         return self._under(self._agents[name][0], self.settings) if name in self._agents else None
 
+    def choices(self, records: Sequence[Record]) -> list[Choice]:
+        begun = {record.event.step: record.seq for record in reversed(records) if isinstance(record.event, StepStarted)}
+        choices: list[Choice] = []
+        for key, seq in begun.items():
+            if isinstance(params := self._params.get(key.partition("#")[0]), parts.CategorizeParams):
+                choices.append(Choice(key, seq, tuple(params.category_description)))
+        for name, params in self._params.items():
+            if isinstance(params, parts.SwitchParams) and not self.document.components[name].parent_id:
+                ways = [", ".join(to) for to in (*(one.to for one in params.conditions), params.end_cpn_ids) if to]
+                behind = self._links.behind(name)
+                later = [seq for key, seq in begun.items() if key.partition("#")[0] in behind]
+                choices.append(Choice(name, min(later, default=records[-1].seq), tuple(dict.fromkeys(ways))))
+        return choices
+
     # ---- driving
 
     async def work(self, run: Execution) -> None:
@@ -198,6 +212,8 @@ class GraphAgent(FlowAgent[Any]):
                 scope.values[name] = {"content": text}
                 state.stream.say(name + suffix, text)
             case "switch":
+                if (step := state.run.state.dag.steps.get(name)) is not None:  # an experiment has chosen
+                    return step.result.split(", ")
                 return parts.chosen_branch(params, scope)
             case "variableaggregator":
                 scope.values[name] = parts.aggregated(params, scope)
@@ -364,7 +380,7 @@ class GraphAgent(FlowAgent[Any]):
         shared = (plugin for plugin in self.plugins if not overrides(plugin, "on_approval") and plugin.name not in own)
         agent.plugins = (*agent.plugins, *shared)
         agent.toolkit = Toolkit(self._with_policy(tool) for tool in agent.toolkit)
-        return agent
+        return self.inside(agent)
 
     def _with_policy(self, tool: Tool) -> Tool:
         """Apply a policy that was set on the document's toolkit later; otherwise keep the one of the document."""

@@ -33,6 +33,15 @@ class Links:
     def after(self, name: str) -> list[str]:
         return self._after[name]
 
+    def behind(self, name: str) -> set[str]:
+        """Collect the components that come after this one, however many lie between."""
+        behind, waiting = set[str](), [name]
+        while waiting:
+            new = {*self._after[waiting.pop()]} - behind
+            behind |= new
+            waiting += new
+        return behind
+
     def sole_message(self, name: str, done: Mapping[str, bool]) -> str | None:
         """The message that follows when this component is done, whatever else happens."""
         for other in self._after[name]:

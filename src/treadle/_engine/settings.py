@@ -79,8 +79,8 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class SharedBudget(Budget, frozen=True, kw_only=True):
-    """Upper bounds on what several runs spend together, in whatever processes on one journal. `seconds` have no
-    meaning here."""
+    """Upper bounds (the fields of `Budget`) on what several runs spend together, in whatever processes on one journal.
+    `seconds` have no meaning here."""
 
     by: Literal["user", "tenant", "agent", "all"] = "all"
     """Whose runs: those of each user, of each tenant (of the users `acme/ann` and `acme/bob`: `acme`), of each agent,

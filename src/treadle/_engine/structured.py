@@ -17,6 +17,7 @@ from msgspec import UNSET
 from treadle._engine.surfaces.inputs import to_messages
 from treadle._models.base import Model, complete, meet
 from treadle._models.transport.retry import RetryPolicy
+from treadle._safety.beside import read_beside
 from treadle._tools.validation import check_schema, checker
 from treadle._types.errors import ModelError, StructuredCallError
 from treadle._types.messages import AssistantMessage, Message, UserMessage
@@ -54,17 +55,19 @@ async def structured_llm_call(
     retry: RetryPolicy | None = None,
     ask: Ask | None = None,
     max_calls: int = 5,
+    show_schema: bool = True,
 ) -> StructuredResult:
     """The value, the raw object, the level that gave it, and what it cost.
 
     A `parse_fn` that raises means "not good enough": the next level is tried. When every level fails the default value
-    is returned, or `StructuredCallError` is raised if there is none.
+    is returned, or `StructuredCallError` is raised if there is none. `show_schema=False` is for messages that say
+    themselves what the JSON looks like: there is less to read, and what is written is still held to the schema.
     """
     check_schema(schema, name)
     await meet(model)
     attempt = _Attempt(
         model, dict(schema), parse_fn, regex_fallback, name, ask or _direct(model, temperature, max_tokens, retry),
-        max_calls,
+        max_calls, show_schema,
     )  # fmt: skip
     conversation = to_messages(messages)
     result = await attempt.native(conversation, description)
@@ -93,10 +96,11 @@ class _Attempt:
         name: str,
         ask: Ask,
         max_calls: int,
+        show_schema: bool,
     ) -> None:
         self.model, self.schema, self.name = model, schema, name
         self.parse_fn, self.regex_fallback = parse_fn, regex_fallback
-        self._ask, self._max_calls = ask, max_calls
+        self._ask, self._max_calls, self._show_schema = ask, max_calls, show_schema
         self._check = checker(schema)
         self.calls = 0
         self.usage = NO_USAGE
@@ -110,7 +114,7 @@ class _Attempt:
         reply = await self._call(messages, tools=(tool,), tool_choice=self.name if profile.forced_tool else "required")
         if reply is None:
             return None
-        return self._accept(reply, 1)
+        return await self._accept(reply, 1)
 
     async def json(self, messages: list[Message]) -> StructuredResult | None:
         profile = self.model.profile
@@ -123,17 +127,15 @@ class _Attempt:
         return await self._twice(messages, None, 3)
 
     async def _twice(self, messages: list[Message], format: OutputFormat | None, level: int) -> StructuredResult | None:
-        wanted = msgspec.json.encode(self.schema).decode()
-        asked = [
-            *messages,
-            UserMessage(
-                f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{wanted}", kind="note"
-            ),
-        ]
+        asked = [*messages]
+        if self._show_schema:
+            wanted = msgspec.json.encode(self.schema).decode()
+            note = f"Reply with one JSON object and nothing else. It must fit this JSON Schema:\n{wanted}"
+            asked.append(UserMessage(note, kind="note"))
         reply = await self._call(asked, format=format)
         if reply is None:
             return None
-        if result := self._accept(reply, level):
+        if result := await self._accept(reply, level):
             return result
         again = (
             f"That could not be used: {self.problem}. Send only the corrected JSON object, "
@@ -142,7 +144,7 @@ class _Attempt:
         reply = await self._call(
             [*asked, AssistantMessage(reply.text), UserMessage(again, kind="reformat")], format=format
         )
-        return self._accept(reply, level) if reply is not None else None
+        return await self._accept(reply, level) if reply is not None else None
 
     async def _call(self, messages: Sequence[Message], **options: Any) -> Reply | None:
         if self.calls >= self._max_calls:
@@ -157,7 +159,7 @@ class _Attempt:
         self.usage += reply.usage
         return reply
 
-    def _accept(self, reply: Reply, level: int) -> StructuredResult | None:
+    async def _accept(self, reply: Reply, level: int) -> StructuredResult | None:
         """The value, if the reply holds one that fits the schema and that the caller's parser takes."""
         text = reply.calls[0].arguments if reply.calls else reply.text
         readers: list[Callable[[str], Any]] = [_value]
@@ -165,7 +167,7 @@ class _Attempt:
             readers.append(self.regex_fallback)
         for reader in readers:
             try:
-                raw = reader(text)
+                raw = await read_beside(len(text), reader, text)
                 if not isinstance(raw, dict):
                     self.problem = "there was no JSON object in it"
                     continue

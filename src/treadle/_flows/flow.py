@@ -27,10 +27,21 @@ from treadle._types.state import RunState
 from treadle._types.usage import Work
 
 
+class Choice(Struct, frozen=True):
+    """A component of a run that chose which way it goes on."""
+
+    name: str
+    record: int
+    """The record from which on nothing has happened that depends on it."""
+    ways: tuple[str, ...]
+
+
 class FlowAgent(Agent[OutputT_co, Any], ABC):
     """An agent that says itself what comes next."""
 
     takes_client_tools = False
+    disarm: Callable[[Agent[Any, Any]], Agent[Any, Any]] | None = None
+    """What an experiment does to each agent before its run inside this one."""
 
     @abstractmethod
     async def work(self, run: Execution) -> None:
@@ -39,6 +50,13 @@ class FlowAgent(Agent[OutputT_co, Any], ABC):
     def part(self, started: StepStarted, state: RunState) -> Agent[Any, Any] | None:
         """Return the agent of a run inside; None where that is no run of an agent."""
         return None
+
+    def inside(self, agent: Agent[Any, Any]) -> Agent[Any, Any]:
+        return agent if self.disarm is None else self.disarm(agent)
+
+    def choices(self, records: Sequence[Record]) -> list[Choice]:
+        """List what a run has chosen between, as far as it is more than a reply of a model in a run inside."""
+        return []
 
     def partial_answer(self, run: Execution) -> str:
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,21 +68,23 @@ async def _run(
     source, left = task / "repository", place / "left"
     shutil.copytree(source, left, symlinks=True)
     before, _ = await _tested(task, left, seconds)
-    journal = open_journal(place / "runs.db")
-    workspace = Workspace(source, backend="sandbox" if can_isolate() else "copy")
-    options: Any = {"preset": "coding", "on_error": "result", **settings}
-    plugins: Sequence[Any] = (Approval(_yes), *options.pop("plugins", ()))
-    result = await Agent(model, plugins=plugins, workspace=workspace, journal=journal, **options).run(
-        (task / "issue.md").read_text("utf-8")
-    )
-    span, objects = span_of(await journal.load(result.run_id)), stored(journal)
-    assert objects is not None
-    patch = unified(objects, span.old, merge(objects, span.old, span.old, span.new).tree)
-    shutil.rmtree(left)
-    restore(Tracked(left, objects), span.new)
+    async with AsyncExitStack() as closing:
+        journal = open_journal(place / "runs.db")
+        closing.push_async_callback(journal.aclose)
+        workspace = Workspace(source, backend="sandbox" if can_isolate() else "copy")
+        options: Any = {"preset": "coding", "on_error": "result", **settings}
+        plugins: Sequence[Any] = (Approval(_yes), *options.pop("plugins", ()))
+        result = await Agent(model, plugins=plugins, workspace=workspace, journal=journal, **options).run(
+            (task / "issue.md").read_text("utf-8")
+        )
+        objects = stored(journal)
+        assert objects is not None
+        closing.callback(objects.close)
+        span = span_of(await journal.load(result.run_id))
+        patch = unified(objects, span.old, merge(objects, span.old, span.old, span.new).tree)
+        shutil.rmtree(left)
+        restore(Tracked(left, objects), span.new)
     solved, output = await _tested(task, left, seconds)
-    objects.close()
-    await journal.aclose()
     return RepositoryResult(solved, before, patch, output, result)
 
 

@@ -85,7 +85,13 @@ async def import_run(journal: Journal, data: bytes) -> str:
     ids.
     """
     header, logs = _read(data)
-    logs = {run: _foreign(records) for run, records in logs.items()}
+    for run, records in logs.items():
+        starts = [number for number, record in enumerate(records) if isinstance(record.event, RunStarted)]
+        if starts != [0]:
+            raise JournalError(f"the exported run {run} does not begin once, with its first record")
+        if run != header.run and records[0].parent not in logs:
+            raise JournalError(f"the exported run {run} is inside {records[0].parent!r}, which is not in the file")
+    logs = {run: _foreign(records, "" if run == header.run else records[0].parent) for run, records in logs.items()}
     for run in logs:
         try:
             await journal.load(run, after=0)
@@ -108,12 +114,13 @@ async def import_run(journal: Journal, data: bytes) -> str:
     return header.run
 
 
-def _foreign(records: list[Record]) -> list[Record]:
-    """The records of a run that was not made here."""
+def _foreign(records: list[Record], parent: str) -> list[Record]:
+    """The records of a run that was not made here, below a run of the same file or none."""
+    records = [msgspec.structs.replace(record, parent=parent) for record in records]
     first, last = records[0], records[-1]
     if isinstance(first.event, RunStarted):
         started = msgspec.structs.replace(first.event, origin="imported", mark="")
-        records = [msgspec.structs.replace(first, event=started), *records[1:]]
+        records[0] = msgspec.structs.replace(first, event=started)
     if isinstance(last.event, RunFinished):
         return records
     why = f"it was imported: look at it, then continue it with: treadle runs resume {first.run}"

@@ -35,8 +35,14 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 def findings(records: Sequence[Record]) -> list[Finding]:
     """List what stands out in a run, in the order of its records."""
-    unordered = [*_prefixes(records), *_replies(records), *_calls(records), *_tools(records)]
+    concerned = [
+        record for record in records if type(record.event) in _CONCERNED
+    ]  # each of them is looked at four times
+    unordered = [*_prefixes(concerned), *_replies(concerned), *_calls(concerned), *_tools(concerned)]
     return sorted(unordered, key=lambda finding: finding.seq)
+
+
+_CONCERNED = frozenset((Exchanged, ThinkDone, ThinkFailed, ToolDone, RunFinished))
 
 
 def _prefixes(records: Sequence[Record]) -> Iterator[Finding]:

@@ -106,8 +106,8 @@ class Recorder:
                 return
             redactor = event_redactor().current()
 
-            def clean(text: str) -> str:  # a look at the bytes is much cheaper, and nearly always enough
-                return redactor.text(text) if redactor.suspects(text.encode()) else text
+            def clean(text: str) -> str:  # a look is much cheaper, and nearly always enough
+                return redactor.text(text) if redactor.suspects(text) else text
 
             before = self.missed.total()
             refused = [await self._guarded(sink.take(exchange, clean), "") for sink in self._sinks]

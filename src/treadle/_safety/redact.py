@@ -26,13 +26,13 @@ _WHOLE_PREFIXES = 64
 """Of a longer secret (a key file, say) not every beginning is kept; see `Redactor.open_from`."""
 
 
-def _marks_by_part() -> tuple[tuple[bytes, tuple[bytes, ...]], ...]:
+def _marks_by_part() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The marks by a part that several of them share: a text is searched for these few parts, and rarely for more."""
-    by_part: dict[bytes, list[bytes]] = {}
+    by_part: dict[str, list[str]] = {}
     for shape in SHAPES:
         for mark in shape.marks:
             common = next((part for part in ("-", "gh", "AI", "IA", "yJ") if part in mark), mark)
-            by_part.setdefault(common.encode(), []).append(mark.encode())
+            by_part.setdefault(common, []).append(mark)
     return tuple((part, tuple(marks)) for part, marks in by_part.items())
 
 
@@ -71,12 +71,15 @@ class Redactor:
             ((value, f"[redacted:{name}]") for value, name in named.items()), key=lambda item: -len(item[0])
         )
 
-        self._values = tuple(value.encode() for value in named)
+        self._values = tuple(named)
         self._beginnings: set[str] | None = None
         self._long: list[str] = []
 
-    def suspects(self, data: bytes) -> bool:
-        """Return whether a JSON text may contain a secret: the value of one, or the mark of a well-known key."""
+    def suspects(self, data: str) -> bool:
+        """Return whether a JSON text may contain a secret: the value of one, or the mark of a well-known key.
+
+        A text, not its bytes: before it searches bytes, Python 3.11 makes an error of what is no number, and drops it.
+        """
         for value in self._values:
             if value in data:
                 return True

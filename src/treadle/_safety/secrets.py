@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping
 SHORTEST = 8
 """Shorter values would be found inside ordinary words."""
 
-_SECRET_NAME = re.compile(
-    r"(_|^)(API_?)?(KEYS?|TOKEN|SECRETS?|PAT|PASS|PASSWD|PASSPHRASE|PWD|PW|CREDENTIALS?|JWT)$|APIKEY$|PASSWORD",
-    re.IGNORECASE,
+_SECRET_NAME = (
+    r"(?i)(_|^)(API_?)?(KEYS?|TOKEN|SECRETS?|PAT|PASS|PASSWD|PASSPHRASE|PWD|PW|CREDENTIALS?|JWT)$|APIKEY$|PASSWORD"
 )
 _FOLDERS = frozenset({"PWD"})
-_ADDRESS_NAME = re.compile(r"(_|^)(URL|URI|DSN|CONNECTION_STRING)$", re.IGNORECASE)
-_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password|credential|session", re.IGNORECASE)
-_SCHEME = re.compile(r"(?:bearer|basic|token|digest|apikey)\s+", re.IGNORECASE)
+_ADDRESS_NAME = r"(?i)(_|^)(URL|URI|DSN|CONNECTION_STRING)$"
+_SECRET_HEADER = r"(?i)auth|key|token|secret|cookie|password|credential|session"
+_SCHEME = r"(?i)(?:bearer|basic|token|digest|apikey)\s+"
 _PLACEHOLDERS = frozenset(
     (
         *("not-needed", "no-key-needed", "no-key-required", "sk-no-key-required", "no-api-key", "your-api-key"),
@@ -38,12 +37,12 @@ def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
     for name, value in env.items():
         if name in _FOLDERS:
             continue
-        if _SECRET_NAME.search(name):
+        if re.search(_SECRET_NAME, name):
             # GOOGLE_APPLICATION_CREDENTIALS and its like name a file.
             a_path = value.startswith(("/", "~", "./")) and name.upper().endswith(("CREDENTIALS", "CREDENTIAL"))
             if len(value) >= SHORTEST and not a_path:
                 secrets[value] = name
-        elif _ADDRESS_NAME.search(name):
+        elif re.search(_ADDRESS_NAME, name):
             secrets.update(dict.fromkeys(address_secrets(value), name))
     return secrets
 
@@ -68,8 +67,8 @@ def header_secrets(headers: Mapping[str, str]) -> list[str]:
     """Return the secret values of HTTP headers, without their scheme (`Bearer`)."""
     secrets: list[str] = []
     for name, value in headers.items():
-        if _SECRET_HEADER.search(name):
-            scheme = _SCHEME.match(value)
+        if re.search(_SECRET_HEADER, name):
+            scheme = re.match(_SCHEME, value)
             rest = value[scheme.end() :] if scheme else value
             secrets += [rest, *_parts(name.lower(), scheme[0].strip().lower() if scheme else "", rest)]
     return list(dict.fromkeys([*secrets, *filter(None, map(_as_utf8, secrets))]))

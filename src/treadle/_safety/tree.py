@@ -24,6 +24,18 @@ def rewritten(value: T, text: Callable[[str], str], unchanged: Unchanged) -> T:
     return cast(T, _walk(value, text, unchanged))
 
 
+def size_of(value: Any) -> int:
+    """Return how many characters all texts in a value have."""
+    sizes: list[int] = []
+
+    def look(text: str) -> str:
+        sizes.append(len(text))
+        return text
+
+    rewritten(value, look, binary_field)
+    return sum(sizes)
+
+
 def binary_field(value: Struct) -> str:
     """Return the field that holds a file as base64.
 

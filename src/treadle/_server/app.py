@@ -28,6 +28,7 @@ from treadle._server.api.operations import Context, Operation, perform
 from treadle._server.authenticator import Authenticator
 from treadle._server.errors import ApiError, error_response
 from treadle._server.live.hub import Hub
+from treadle._server.live.push import Push
 from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.page import Page
@@ -40,6 +41,7 @@ from treadle._server.protocols import (
     openai_stored,
     vercel_ai,
 )
+from treadle._server.protocols.a2a_tasks import task_update
 from treadle._server.proxy import BehindProxy, checked_prefix, networks
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import ConfigError
@@ -93,17 +95,20 @@ def create_app(
     checked_prefix(settings.path_prefix)
     authenticator = Authenticator(tokens, settings)
     known_secrets.keep(authenticator, "server-token", tokens or ())
-    context = Context(hub, authenticator, settings, metrics)
+    push = Push(hub, settings.push_hosts, task_update)
+    context = Context(hub, authenticator, settings, metrics, push)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         if settings.on_restart == "resume" and (resumed := await hub.resume_unfinished()):
             logger.info("resumed %d unfinished runs", len(resumed))
+        await push.catch_up()
         watching = asyncio.ensure_future(hub.take_over()) if settings.takeover is not None else None
         yield
         if watching is not None:
             watching.cancel()
         await hub.close()
+        await push.close()
         if store is not journal:
             await store.aclose()
 

@@ -56,6 +56,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     open_cards: bool = True
     """Whether the A2A cards of the agents (names and descriptions) can be read without a token."""
+    push_hosts: tuple[str, ...] = ()
+    """Hosts (`host` or `host:port`) to which push notifications of A2A may go although their address is private."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 
-_HEADING = re.compile(
-    r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$", re.I
-)
-_OTHER_HEADING = re.compile(r"^[A-Z][A-Za-z ]{2,24}:\s*$")
-_UNDERLINE = re.compile(r"^-{3,}\s*$")
-_GOOGLE_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:\s*(.*)$")
-_NUMPY_ITEM = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
-_REST_FIELD = re.compile(r"^:(\w+)(?:\s+([^:]*))?:\s*(.*)$")
+_HEADING = r"(?i)^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters)\s*:?\s*$"
+_OTHER_HEADING = r"^[A-Z][A-Za-z ]{2,24}:\s*$"
+_UNDERLINE = r"^-{3,}\s*$"
+_GOOGLE_ITEM = r"^\*{0,2}(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:\s*(.*)$"
+_NUMPY_ITEM = r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$"
+_REST_FIELD = r"^:(\w+)(?:\s+([^:]*))?:\s*(.*)$"
 
 
 def parse_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
@@ -28,25 +26,25 @@ def parse_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
 def _description(lines: list[str]) -> str:
     paragraph: list[str] = []
     for index, line in enumerate(lines):
-        if not line.strip() or _REST_FIELD.match(line) or _starts_section(lines, index):
+        if not line.strip() or re.match(_REST_FIELD, line) or _starts_section(lines, index):
             break
         paragraph.append(line.strip())
     return " ".join(paragraph)
 
 
 def _starts_section(lines: list[str], index: int) -> bool:
-    underlined = index + 1 < len(lines) and _UNDERLINE.match(lines[index + 1]) is not None
-    return underlined or (lines[index].rstrip().endswith(":") and _HEADING.match(lines[index]) is not None)
+    underlined = index + 1 < len(lines) and re.match(_UNDERLINE, lines[index + 1]) is not None
+    return underlined or (lines[index].rstrip().endswith(":") and re.match(_HEADING, lines[index]) is not None)
 
 
 def _sections(lines: list[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for index, line in enumerate(lines):
-        if not _HEADING.match(line) or not _starts_section(lines, index):
+        if not re.match(_HEADING, line) or not _starts_section(lines, index):
             continue
         numpy = not line.rstrip().endswith(":")
         body = lines[index + 2 :] if numpy else lines[index + 1 :]
-        texts.update(_items(_until_next_section(body, numpy=numpy), _NUMPY_ITEM if numpy else _GOOGLE_ITEM))
+        texts.update(_items(_until_next_section(body, numpy=numpy), numpy=numpy))
     return texts
 
 
@@ -57,23 +55,23 @@ def _until_next_section(lines: list[str], *, numpy: bool) -> list[str]:
             break
         if not numpy and line.strip() and not line[0].isspace():
             break
-        if not numpy and _OTHER_HEADING.match(line):
+        if not numpy and re.match(_OTHER_HEADING, line):
             break
         section.append(line)
     return section
 
 
-def _items(lines: list[str], item: re.Pattern[str]) -> dict[str, str]:
+def _items(lines: list[str], *, numpy: bool) -> dict[str, str]:
     """Entries start at the indent of the first line; deeper lines continue the entry above."""
     lines_of: dict[str, list[str]] = {}
     names: list[str] = []
     indent = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
     for line in lines:
         depth = len(line) - len(line.lstrip())
-        match = item.match(line.strip()) if line.strip() and depth <= indent else None
-        if match:
+        entry = line.strip() if depth <= indent else ""
+        if match := re.match(_NUMPY_ITEM, entry) if numpy else re.match(_GOOGLE_ITEM, entry):
             names = [name.strip() for name in match[1].split(",")]
-            first = match[2] if item is _GOOGLE_ITEM else ""
+            first = "" if numpy else match[2]
             lines_of.update({name: [first] for name in names})
         elif line.strip():
             for name in names:
@@ -85,7 +83,7 @@ def _rest(lines: list[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     name = ""
     for line in lines:
-        field = _REST_FIELD.match(line.strip())
+        field = re.match(_REST_FIELD, line.strip())
         if field:
             type_and_name = (field[2] or "").split()
             is_param = field[1] in ("param", "parameter", "arg", "argument", "key", "keyword") and type_and_name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -72,7 +72,8 @@ def act_of(args: Mapping[str, Any], identifies: Iterable[str] = (), *, declared:
     import hashlib  # loads OpenSSL, which a program without calls does not need
 
     names = tuple(identifies)
-    plain = {name: short(args[name]) for name in names or args if _is_plain(args.get(name))}
+    named = {name: args.get(name) for name in names or args}
+    plain = {name: short(value) for name, value in _plain(named) if value != ""}
     try:
         key = hashlib.blake2b(msgspec.json.encode(args, order="sorted"), digest_size=8).hexdigest()
     except (RecursionError, UnicodeEncodeError):  # such a call is refused
@@ -80,8 +81,21 @@ def act_of(args: Mapping[str, Any], identifies: Iterable[str] = (), *, declared:
     return Act(dict(list(plain.items())[:_MAX_ARGS]), key, bool(names), declared)
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float) and value != ""
+def _plain(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The plain arguments, lists of such in one text, and those of an object that is passed as JSON in a text."""
+    for name, value in args.items():
+        if isinstance(value, str) and value.startswith("{"):
+            try:
+                yield from _plain(msgspec.json.decode(value, type=dict[str, Any]))
+                continue
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        if isinstance(value, str | int | float):
+            yield name, value
+        elif isinstance(value, list | tuple) and all(
+            isinstance(one, str | int | float) for one in cast("list[Any]", value)
+        ):
+            yield name, " ".join(map(str, cast("list[Any]", value)))
 
 
 def short(value: Any) -> Any:

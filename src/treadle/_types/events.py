@@ -120,6 +120,12 @@ class ThinkStarted(EventBase, frozen=True, tag="think_started"):
     format: OutputFormat | None = None
 
 
+CUT_OFF = "the request was cut off because the run was stopped"
+"""The error of an attempt that whoever stopped the run has ended."""
+UNREADABLE = "(could not parse LLM output as JSON)"
+"""The thought of a reply that could not be read."""
+
+
 class ThinkFailed(EventBase, frozen=True, tag="think_failed"):
     """One attempt failed; another follows after `wait` seconds unless `wait` is None."""
 

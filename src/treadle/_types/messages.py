@@ -169,6 +169,14 @@ def text_of(content: Content) -> str:
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
+def with_names(content: Content) -> str:
+    """The text of a content, and what the files beside it are called."""
+    if isinstance(content, str):
+        return content
+    named = [f"[{part.name or part.mime}]" for part in content if not isinstance(part, TextPart)]
+    return "\n".join(filter(None, [text_of(content), *named]))
+
+
 def join_content(contents: Iterable[Content]) -> Content:
     """Several contents as one, kept a plain string when nothing but text is in it."""
     parts: list[Part] = []

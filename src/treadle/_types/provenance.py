@@ -12,7 +12,16 @@ from msgspec import Struct
 
 from treadle._types import events as ev
 from treadle._types.intent import Intent
-from treadle._types.messages import AssistantMessage, Content, MediaPart, Message, TextPart, ToolMessage, UserMessage
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    MediaPart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
 from treadle._types.origin import STRANGERS
 
 MAX_SOURCES = 8
@@ -40,14 +49,15 @@ class Provenance(Struct, gc=False):
     """A person has confirmed the intent that a model derived."""
     permitted: dict[str, int] = {}
     """The calls that the intent permits, each with its entry."""
-    _foreign: bool = False
+    foreign: bool = False
+    """The log was not written here: nothing in it is anybody's word."""
 
     def on_run_started(self, event: ev.RunStarted, record: ev.Record) -> None:
         self.read(event.sources)
         foreign = (IMPORTED if event.origin == "imported" else OLDER,) if event.origin in STRANGERS else ()
         past = (message.content for message in event.history if isinstance(message, UserMessage))
         self._bring((*foreign, *(name for content in (*past, event.question) for name in _files(content))))
-        self._foreign = event.origin in STRANGERS
+        self.foreign = event.origin in STRANGERS
         # What a run inside another is asked was written by a model.
         if not event.depth and event.origin not in STRANGERS:
             self.words = [*words_of(event.history), own_text(event.question)]
@@ -70,7 +80,7 @@ class Provenance(Struct, gc=False):
         self._bring(_files(event.media))
 
     def on_intent_set(self, event: ev.IntentSet, record: ev.Record) -> None:
-        if not self._foreign:  # a stranger's log does not say what may be done here
+        if not self.foreign:  # a stranger's log does not say what may be done here
             self.intent, self.confirmed = event.intent, event.by == "person"
 
     def on_permitted(self, event: ev.Permitted, record: ev.Record) -> None:
@@ -83,6 +93,8 @@ class Provenance(Struct, gc=False):
 
     def on_forked(self, event: ev.Forked, record: ev.Record) -> None:
         self.always.clear()
+        if self.foreign:  # what a file says that a person sent during the run
+            self.words.clear()
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
         if event.changed:
@@ -97,6 +109,13 @@ class Provenance(Struct, gc=False):
         for source in sources:
             self.brought.add(source)
             self.read((source,))
+
+    def labelled(self, message: Message) -> Message:
+        """Return a message as it enters the conversation: in a foreign log, no word is a person's of here, whatever the
+        log says."""
+        if not self.foreign or isinstance(message, SystemMessage) or message.origin in STRANGERS:
+            return message
+        return msgspec.structs.replace(message, origin="imported")
 
     def marked(self, message: AssistantMessage) -> AssistantMessage:
         """The reply, with what had been read before it was written. Only what a run read by itself is in the digest of

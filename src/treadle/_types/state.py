@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -94,14 +94,6 @@ class RunState:
             self._named, self._names = self.tools, frozenset(tool.name for tool in self.tools)
         return self._names
 
-    if not TYPE_CHECKING:  # to a type checker, a class with `__getattr__` has every attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say where an attribute is that was one of the state itself in 0.2."""
-            renamed = _RENAMED.get(name) or next((f"{part}.{name}" for part in _PARTS if name in _fields(part)), "")
-            hint = f": read state.{renamed}" if renamed else ""
-            raise AttributeError(f"RunState has no attribute {name!r}{hint}")
-
     @property
     def elapsed(self) -> float:
         """Seconds between the first and the last record; a clock that was set back meanwhile takes nothing away."""
@@ -182,7 +174,7 @@ class RunState:
         if event.changed and self.started is not None:
             self.versions.update(event.changed)
             began = self.started.versions
-            self.changed_tools = {name for name, one in self.versions.items() if one != began[name]}
+            self.changed_tools = {name for name, one in self.versions.items() if one != began.get(name)}
 
     def on_run_finished(self, event: ev.RunFinished, record: ev.Record) -> None:
         self.finished = event
@@ -204,9 +196,27 @@ _RENAMED = {
 """Attributes of the state in 0.2 that have another name in their part."""
 
 
-def _fields(part: str) -> Iterable[str]:
-    """The names that a new state has in one of its parts."""
-    return getattr(getattr(RunState(), part), "__dict__", ())
+class _Moved:
+    """Raises an error with the new place of an attribute of 0.2. A `__getattr__` would, too, and slow
+    down the reading of every other attribute."""
+
+    def __init__(self, name: str, path: str) -> None:
+        self.text = f"RunState has no attribute {name!r}: read state.{path}"
+
+    def __get__(self, state: RunState | None, kind: type[RunState]) -> Any:
+        raise AttributeError(self.text)
+
+
+def _moved() -> Iterator[tuple[str, str]]:
+    new = RunState()
+    for part in reversed(_PARTS):  # of a name in two parts, the first
+        yield from ((name, f"{part}.{name}") for name in getattr(getattr(new, part), "__dict__", ()) if name[0] != "_")
+    yield from _RENAMED.items()
+
+
+for _name, _path in _moved():
+    if _name not in vars(RunState):
+        setattr(RunState, _name, _Moved(_name, _path))
 
 
 def fold(records: Iterable[ev.Record]) -> RunState:

@@ -236,6 +236,8 @@ class Constraints:
 
     def refusal(self, names: Sequence[str]) -> str:
         """Return why a reply with calls of these tools is not what the caller asked for; empty when it is."""
+        if self.lasting is UNCONSTRAINED:
+            return ""
         if barred := sorted(self.lasting.barred.intersection(names)):
             return f"{', '.join(barred)} cannot be called now"
         return f"no answer is wanted before a call of {self.wanted}" if self.lasting.must_act and not names else ""
@@ -262,7 +264,7 @@ class Constraints:
 
     def on_think_done(self, event: ev.ThinkDone, record: ev.Record) -> None:
         if event.component in CONVERSATION:
-            if any(call.name in self._client_tools for call in event.message.calls):
+            if self._client_tools and any(call.name in self._client_tools for call in event.message.calls):
                 self.lasting = UNCONSTRAINED
             self.last, self.next = self.next, self.lasting
 
@@ -283,8 +285,7 @@ class ConversationState:
         self.breaks: list[tuple[int, str]] = []
 
     def add(self, message: Message, seq: int, component: str) -> None:
-        self.window.append(Entry(message, seq, component))
-        self.transcript.append(message)
+        self._put(Entry(message, seq, component))
 
     def close_calls(self) -> None:
         """Let the messages follow that waited for the results."""
@@ -325,8 +326,9 @@ class ConversationState:
         self._break(record.seq, f"context {event.reason or 'compacted'}")
 
     def on_history_replaced(self, event: ev.HistoryReplaced, record: ev.Record) -> None:
-        self.window = [*self.window[: event.kept], *(Entry(m, record.seq, "recorded") for m in event.messages)]
-        self.transcript.extend(event.messages)
+        self.window = self.window[: event.kept]
+        for message in event.messages:
+            self.add(message, record.seq, "recorded")
         self.waiting, self.calls_open = [], False
         self._break(record.seq, f"the program changed its request: {event.reason}")
 
@@ -343,8 +345,9 @@ class ConversationState:
         (self.waiting.append if self.calls_open else self._put)(entry)
 
     def _put(self, entry: Entry) -> None:
-        self.window.append(entry)
-        self.transcript.append(entry.message)
+        message = self._provenance.labelled(entry.message)
+        self.window.append(entry if message is entry.message else Entry(message, entry.seq, entry.component))
+        self.transcript.append(message)
 
     def _break(self, seq: int, why: str) -> None:
         self.epoch += 1
@@ -396,7 +399,7 @@ class Calls:
             if event.task_successful is not None:
                 self._answer.task_successful = event.task_successful
         self.round_failed = self.round_failed or bool(event.error)
-        if all(other.done is not None for other in self.open.values()):
+        if not self.pending():
             self._close()
 
     def _close(self) -> None:

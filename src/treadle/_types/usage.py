@@ -18,10 +18,10 @@ MAX_PART = 120
 MAX_NAME = 400
 NAMELESS = "unnamed"
 
-_HARMLESS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,60}\.[A-Za-z0-9]{1,10}")
-_FORBIDDEN = re.compile(r'[<>:"|?*]')
-_DRIVE = re.compile(r"^[\s/]*[A-Za-z]:")
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\.|\s*$)", re.IGNORECASE)
+_HARMLESS = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,60}\.[A-Za-z0-9]{1,10}"
+_FORBIDDEN = r'[<>:"|?*]'
+_DRIVE = r"^[\s/]*[A-Za-z]:"
+_DEVICE = r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])(\.|\s*$)"
 
 
 def safe_artifact_name(name: str) -> str:
@@ -30,14 +30,14 @@ def safe_artifact_name(name: str) -> str:
     Folders in it stay (`charts/a.svg`). What leads elsewhere is dropped: `..`, a root, a drive, a home, hidden files,
     names of devices, characters that cannot be seen. A name that is safe already is returned as it is.
     """
-    if _HARMLESS.fullmatch(name) and not _DEVICE.match(name):
+    if re.fullmatch(_HARMLESS, name) and not re.match(_DEVICE, name):
         return name
     visible = "".join(
         " " if character.isspace() else character
         for character in name
         if character.isprintable() or character.isspace()
     )
-    path = _DRIVE.sub("", visible.replace("\\", "/"), count=1)
+    path = re.sub(_DRIVE, "", visible.replace("\\", "/"), count=1)
     parts = [part for part in map(_safe_part, path.split("/")) if part]
     while len(parts) > 1 and sum(map(len, parts)) + len(parts) > MAX_NAME:
         parts.pop(0)
@@ -45,8 +45,8 @@ def safe_artifact_name(name: str) -> str:
 
 
 def _safe_part(part: str) -> str:
-    part = " ".join(_FORBIDDEN.sub("_", part).split()).lstrip(" .~-").rstrip(" .")
-    if _DEVICE.match(part):
+    part = " ".join(re.sub(_FORBIDDEN, "_", part).split()).lstrip(" .~-").rstrip(" .")
+    if re.match(_DEVICE, part):
         part = f"_{part}"
     if len(part.encode()) > MAX_PART:
         stem, dot, suffix = part.rpartition(".")

@@ -269,6 +269,7 @@ class RunView:
             text=event.thought,
             reasoning=message.reasoning,
             problem=event.problem,
+            unread=event.thought == ev.UNREADABLE,
             is_answer=bool(words) and words == (event.answer or "").strip(),
             calls=tuple([call.id for call in message.calls]),
             elapsed=event.elapsed,

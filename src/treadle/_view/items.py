@@ -70,6 +70,8 @@ class Thought(ItemBase, frozen=True, tag="thought"):
     """What the model thought in a channel of its own."""
     problem: str = ""
     """Why the reply could not be read."""
+    unread: bool = False
+    """The text only says that: nothing for a reader."""
     is_answer: bool = False
     """The answer says the same."""
     calls: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ class Thought(ItemBase, frozen=True, tag="thought"):
     @property
     def words(self) -> str:
         """The thought for a reader: what the model wrote, else what it thought in its own channel."""
-        return (self.text or self.reasoning).strip()
+        return ((not self.unread and self.text) or self.reasoning).strip()
 
 
 class ArtifactLine(Struct, frozen=True, gc=False):

@@ -17,7 +17,9 @@ from treadle._view.items import CheckItem, Checklist, Compaction, Interrupt, Ite
 CHECKLIST = "checklist"
 
 
-def _retry(event: ev.ThinkFailed, id: str) -> Retry:
+def _retry(event: ev.ThinkFailed, id: str) -> Item:
+    if event.error == ev.CUT_OFF:  # the end of the run says so
+        return _quiet(event, id)
     attempt = event.component, event.iteration, event.attempt
     return Retry(id, *attempt, event.error, event.wait, rejected=bool(event.options))
 

@@ -11,12 +11,13 @@ leaves no command behind that goes on writing.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -266,7 +267,7 @@ class Container(Copy):
 
     name = "container"
 
-    def __init__(self, image: str, *, network: bool = False, program: Sequence[str] = ("docker", "run")) -> None:
+    def __init__(self, image: str, *, network: bool = False, program: Sequence[str] = ("docker",)) -> None:
         self.image, self.network, self.program = image, network, tuple(program)
 
     def open(self, place: Place) -> OpenMachine:
@@ -297,10 +298,37 @@ class _ContainerMachine(LocalMachine):
             "env",
             f"{processes.MARK}={self._mark}",
             *self._container.program,
+            "run",
             *options,
             self._container.image,
             *argv,
         ]
+
+    async def settle(self) -> None:
+        """Kill also what lives on when the program that started it has ended, as containers do."""
+        await asyncio.to_thread(self._with_containers, "rm", "--force")
+        await processes.kill(self._mark)
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[set[int]]:
+        await asyncio.to_thread(self._with_containers, "pause")
+        try:
+            yield set()
+        finally:
+            await asyncio.to_thread(self._with_containers, "unpause")
+
+    def _with_containers(self, *verb: str) -> None:
+        label = f"label={processes.MARK}={self._mark}"
+        if working := self._asked("ps", "--quiet", "--filter", label).split():
+            self._asked(*verb, *working)
+
+    def _asked(self, *words: str) -> str:
+        line = [*self._container.program, *words]
+        with suppress(FileNotFoundError):  # without the program no container of it works here
+            return subprocess.run(
+                line, capture_output=True, text=True, check=False, timeout=_TIMEOUT, cwd=SAFE_FOLDER
+            ).stdout
+        return ""
 
 
 NAMED = {"host": Host, "copy": Copy, "worktree": Worktree, "sandbox": Sandbox}

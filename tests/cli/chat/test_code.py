@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.terminal import Terminal, call, script, start, treadle
+from waiting import eventually
 
 EDIT = call("edit", path="a.py", old="1", new="2")
 AGAIN = call("edit", path="a.py", old="2", new="3")
@@ -126,3 +127,49 @@ def test_two_sessions_at_once_in_worktrees_of_one_repository(project: Path):
     assert "none were run" in shown
     assert "b.py" not in out.partition("changed in")[0]
     assert [(project / name).read_text() for name in ("a.py", "b.py")] == ["x = 2\n", "y = 2\n"]
+
+
+def test_a_session_is_stopped_in_the_middle_of_a_command_and_killed_in_another(project: Path):
+    """What the command had written until then is shown, and is a step that a key takes back; its rest is not run."""
+    slow = call("bash", command="echo half > b; sleep 1000; echo whole > b")
+    model = script(project, EDIT, slow, "never")
+
+    def written() -> int:
+        return sum(path.read_text() == "half\n" for path in project.glob("state/*.trees/runs/*/b"))
+
+    with Terminal(project, "code", "-w", "copy", "-y", "-m", model) as terminal:
+        terminal.wait_for_prompt()
+        terminal.type("make it two\r")
+        terminal.wait_for("sleep 1000")
+        eventually(written, "the first half")
+        terminal.ctrl_c()
+        terminal.wait_for("cancelled")
+        terminal.wait_for_prompt()
+        for seen, undone in (("+half", "step 2"), ("+x = 2", "step 1")):
+            terminal.forget()
+            terminal.type("/diff\r")
+            terminal.wait_for(seen)
+            terminal.wait_for_prompt()
+            assert "+whole" not in terminal.text
+            terminal.type("\x1f")
+            terminal.wait_for(f"{undone} and what came after it are undone")
+            terminal.wait_for_prompt()
+        terminal.type("/quit\r")
+        assert terminal.end() == 0
+    with Terminal(project, "code", "-w", "copy", "-y", "-m", model) as terminal:
+        terminal.wait_for_prompt()
+        terminal.type("make it two\r")
+        terminal.wait_for("sleep 1000")
+        eventually(lambda: written() == 2, "the first half")
+        terminal.process.kill()
+        terminal.process.wait()
+    done = treadle(project, "code", "-w", "copy", "--continue", stdin="/diff\n")
+    assert "has not ended: treadle runs resume" in done.err
+    assert done.out == "no files were changed\n", "it goes on with the one before"
+    again = script(project, "Half of it.", "Really.", name="again")
+    assert "outcome unknown" in treadle(project, "runs", "resume", "last", "-m", again).err
+    assert "+half" in treadle(project, "runs", "diff", "last", "2").out
+    done = treadle(project, "code", "-w", "copy", "--continue", stdin="/diff\n")
+    assert "has not ended" not in done.err
+    assert "+half" in done.out
+    assert "+whole" not in done.out

@@ -236,8 +236,8 @@ def test_tab_completes_commands_and_files(home: Path):
         screen.wait_for_prompt()
         screen.type("\x04")
         assert screen.end() == 0
-    question = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
-    assert question == "add @numbers.csv up\n\n[numbers.csv]\n1;2"
+    asked, file = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    assert (asked["text"], file["name"], file["text"]) == ("add @numbers.csv up", "numbers.csv", "1;2")
 
 
 def test_a_bracketed_paste_is_one_message(home: Path):

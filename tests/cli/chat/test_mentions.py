@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treadle._cli.chat.mentions import Mentions, mentions_in
-from treadle._types.messages import TextPart
+from treadle._types.messages import FilePart
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_names_of_files(text: str, files: list[str]):
     mentions = mentions_in(text)
-    texts = [part.text for part in mentions.parts if isinstance(part, TextPart)]
-    assert [text.split("\n")[0] for text in texts] == [f"[{name}]" for name in files]
+    assert [part.name for part in mentions.parts if isinstance(part, FilePart) and part.text] == files
     assert mentions.missing == ()
 
 

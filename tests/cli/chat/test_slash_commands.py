@@ -54,7 +54,9 @@ def test_files_for_the_next_question_only(home: Path):
         treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"]
         for run in treadle(home, "runs", "list", "--ids").out.split()[::-1]
     ]
-    assert questions == ["look, with @b.txt\n\n[b.txt]\nbeta\n\n[a.txt]\nalpha", "again"]
+    (asked, *files), again = questions
+    assert (asked["text"], again) == ("look, with @b.txt", "again")
+    assert [(file["name"], file["text"]) for file in files] == [("b.txt", "beta"), ("a.txt", "alpha")]
 
 
 def test_a_conversation_is_saved(home: Path):

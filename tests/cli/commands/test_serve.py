@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.terminal import treadle
+from treadle import open_journal
+from treadle._types.events import Record, RunStarted
 from waiting import GUARD_SECONDS
 
 
@@ -41,6 +43,29 @@ def test_serve_answers(home: Path):
         finally:
             interrupt(process)
             process.communicate(timeout=GUARD_SECONDS)
+
+
+def test_unfinished_runs_that_no_server_started_are_listed(home: Path):
+    import asyncio
+
+    from cli.terminal import interrupt, script, start
+
+    pytest.importorskip("uvicorn")
+
+    async def put() -> None:
+        journal = open_journal(home / "theirs.db")
+        await journal.append([Record("b" * 32, 0, 0.0, RunStarted("Run id", agent="agent", model="m"))])
+        await journal.aclose()
+
+    asyncio.run(put())
+    with start(home, "serve", "--port", "0", "-m", script(home, "x"), "--journal", "theirs.db") as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+        finally:
+            interrupt(process)
+            _, err = process.communicate(timeout=GUARD_SECONDS)
+    assert f"run {'b' * 32} is unfinished, but no server started it: treadle runs resume" in err
 
 
 def test_tokens_come_from_a_file_or_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch):

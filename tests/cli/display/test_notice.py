@@ -120,4 +120,4 @@ def test_a_silent_pipe_is_said(home: Path):
         until(process, "waiting for standard input")
         out, _ = process.communicate("late")
     assert out == "an answer\n"
-    assert "late" in treadle(home, "runs", "show", "last").out
+    assert "late" in treadle(home, "runs", "show", "last", "--json").out

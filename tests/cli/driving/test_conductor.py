@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,12 @@ def test_ctrl_c_in_a_terminal(home: Path):
         assert screen.end() == 130
     assert "✗ cancelled" in screen.text
     assert screen.raw.count("\x1b[?25l") == screen.raw.count("\x1b[?25h")
+    goes_on = re.search(r"to go on: treadle (chat --resume \w+)", screen.text)
+    assert goes_on is not None, screen.text
+    with Terminal(home, *goes_on[1].split(), "-m", script(home, "Where was I?")) as screen:
+        screen.wait_for_prompt()
+        screen.type("go on\n")
+        screen.wait_for("Where was I?")
 
 
 def test_ctrl_c_once_cancels_cleanly(home: Path):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cli.terminal import call, script
 
 Inside = Callable[..., Any]
@@ -39,3 +41,35 @@ def test_runs_become_tests_and_a_change_is_checked_against_them(home: Path, insi
     assert (judged.code, run["verdict"]) == (1, "worse")
     assert "--accept writes what is accepted" in inside("regress", "--accept").err
     assert "no finished run" in inside("regress", "--tag", "none").err
+
+
+def test_runs_of_another_program_are_compared_as_that_program_is(
+    home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")  # nothing is asked
+    schema = {"name": "price", "description": "Look up a price.", "parameters": {"type": "object", "properties": {}}}
+    called = {"id": "c", "type": "function", "function": {"name": "price", "arguments": "{}"}}
+    asked = [
+        {"role": "system", "content": "Be kind.\nRound every price."},
+        {"role": "user", "content": "What does the lamp cost?"},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c", "content": "40 dollars"},
+        {"role": "assistant", "content": "About 50."},
+    ]
+    talks = [
+        {"messages": asked, "tools": [{"type": "function", "function": schema}]},
+        {"messages": asked},  # an export need not say which tools there were
+        {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]},
+    ]
+    (home / "talks.jsonl").write_text("\n".join(map(json.dumps, talks)))
+    imported = inside("runs", "import", "talks.jsonl")
+    assert inside("regress").out.startswith("3 runs: 3 unaffected;")
+    assert inside("regress", "--system", "Be brief.").out.count(" affected ") == 3
+    first = next(run for run in imported.out.split() if "price" in inside("runs", "show", run).out)
+    # The same again, a line, and the line that was wrong; then everything else.
+    model = script(home, "About 50.", "About 50.", "It is 40.", *["About 50."] * 60)
+    program = home / "app.py"
+    program.write_text('TOLD = """Be kind.\nRound every price."""\nask([{"role": "system", "content": TOLD}])\n')
+    found = inside("runs", "why", first, "--expect", "40", "-m", model, "--parallel", "1", "--source", str(program))
+    assert "without 'Round every price.'" in found.out, found.out + found.err
+    assert '-Round every price."""' in found.out

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from cli.terminal import call, script
-from treadle._cli.setup.exit_codes import HELP
 
 Inside = Callable[..., Any]
 
@@ -54,10 +53,3 @@ def test_exit_codes(home: Path, inside: Inside, replies: list[Any], options: tup
     done = inside("run", "question", "--model", script(home, *replies, repeat_last=True), *options)
     assert (done.code, says in done.err) == (code, True), done.err
     assert "Traceback" not in done.err
-
-
-def test_the_guide_has_the_codes_of_the_program():
-    guide = (Path(__file__).resolve().parents[3] / "docs" / "howto" / "terminal.md").read_text("utf-8")
-    rows = [f"| {line.split(maxsplit=1)[0]} | {line.split(maxsplit=1)[1]} |" for line in HELP.splitlines()[1:]]
-    assert len(rows) == 6
-    assert "\n".join(rows) in guide

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from cli.terminal import call, script
 from models.contact.replayed import QUESTION, eight_kinds
 from models.loopback import running
+from programs import python
 from treadle._cli.setup.launch import Launch, launch_note, launch_of, print_choice
 from treadle._models.catalog.default import Choice
 from treadle._types.events import Noted, Record, RunStarted
@@ -66,7 +66,8 @@ def document(home: Path, params: dict[str, Any], **more: Any) -> str:
 
 def of_mcp(home: Path) -> str:
     pytest.importorskip("mcp")
-    server = {"command": sys.executable, "args": [SERVER], "timeout": 120}
+    program, *before = python()
+    server = {"command": program, "args": [*before, SERVER], "timeout": 120}
     return document(home, {"mcp": [{"mcp_id": "test"}]}, mcp_servers={"test": server})
 
 

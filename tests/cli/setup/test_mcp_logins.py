@@ -88,3 +88,31 @@ def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, insid
     script.write_text('["It is said there."]')
     ran = inside("run", "@shop:shop://lamp?", "-f", "agent.json", "-m", f"scripted:{script}", "--json")
     assert "12 euros" in ran.out, ran.err
+
+
+SERVER = """
+import asyncio, sys
+from treadle import Tool, Toolkit, serve_mcp
+
+def stock(item):
+    return 7
+
+said = sys.argv[1].encode().decode("unicode_escape")
+schema = {"type": "object", "properties": {"item": {"type": "string", "description": said}}}
+asyncio.run(serve_mcp(Toolkit([Tool("stock", "How many. " + "And so on. " * 40 + said, schema, stock)])))
+"""
+
+
+def test_who_reviews_a_server_sees_all_of_it(home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
+    (home / "server.py").write_text(SERVER)
+    hidden = r"Se\u200bnd \U000e0041 p\u0430y \u202egnp"
+    servers = {"shop": {"command": sys.executable, "args": ["server.py", hidden]}}
+    (home / "agent.json").write_text(json.dumps({"agent": {}, "mcp_servers": servers}))
+    seen = inside("mcp", "review", "shop", "-f", "agent.json")
+    shown = "Se<U+200B>nd <U+E0041> p<U+0430>y <U+202E>gnp"
+    lines = seen.out.splitlines()
+    assert lines[0].endswith(f"And so on. {shown}"), seen.err
+    assert lines[1:] == [f"    item: {shown}", "    not said: counts as acting (the server says: changes)"]
+    reviewed = inside("mcp", "review", "shop", "-f", "agent.json", "--reads", "stock").out.splitlines()
+    assert reviewed[2:] == ["    reads", "remembered for shop, until it changes its tools"]

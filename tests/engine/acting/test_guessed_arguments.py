@@ -81,7 +81,7 @@ def test_broken_arguments_never_run_a_tool_with_effects(arguments: str, effect: 
     (shown,) = [message for message in model.requests[-1].messages if isinstance(message, ToolMessage)]
     assert shown.error
     assert re.search("was not run|could not be read", str(shown.content))
-    assert result.answer == "I gave up."
+    assert result.answer.startswith("I gave up.")
     assert result.usage.tool_calls == 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import call, counted_turns, go
 from treadle import Agent, Approval, ScriptedModel, Tool, tool
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
@@ -102,31 +102,22 @@ def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
 
 @pytest.mark.parametrize("filler", ["7 and 8, " * 50_000, ""])
 def test_what_is_picked_from_a_long_text_is_read_beside_the_event_loop(filler: str):
-    turns: list[int] = []
-
-    @tool(untrusted=True, effect="pure")
-    async def page() -> str:
-        """A page."""
-        return f"write to me@page.org. {filler}"
-
-    @tool(effect="unsafe")
-    async def mail(to: str) -> str:
-        """Write."""
-        turns.append(0)
-        return "sent"
-
     async def main() -> None:
-        async def count() -> None:
-            while True:
-                turns[-1] += 1
-                await asyncio.sleep(0)
+        @tool(untrusted=True, effect="pure")
+        async def page() -> str:
+            """A page."""
+            return f"write to me@page.org. {filler}"
 
-        turns.append(0)
-        counting = asyncio.create_task(count())
+        @tool(effect="unsafe")
+        async def mail(to: str) -> str:
+            """Write."""
+            turns.append(0)
+            return "sent"
+
         may = [{"tool": "mail", "args": {"to": {"pick": {"in": "page", "type": "email"}}}}]
         script = [call("page"), call("mail", to="me@page.org"), "done"]
-        result = await Agent(ScriptedModel(script), [page, mail]).run("q", may=may)
-        counting.cancel()
+        async with counted_turns() as turns:
+            result = await Agent(ScriptedModel(script), [page, mail]).run("q", may=may)
         assert (result.stop_reason, len(turns)) == ("answer", 2)
         assert (turns[0] > 1) is bool(filler), turns
 
@@ -140,15 +131,18 @@ def test_free_text_is_no_number():
 
 def test_an_argument_may_obey_one_of_several_rules_and_add_what_is_looked_up():
     sender = {"pick": {"in": "payments", "where": {"subject": "Dinner"}, "get": "sender"}}
-    more = {"pick": {"in": {"tool": "page", "args": {"url": {"is": ["x"]}}}, "type": "number"}}
+    more, found = ({"pick": {"in": {"tool": "page", "args": {"url": {"is": [url]}}}, "type": "number"}} for url in "x7")
     sums: dict[str, Any] = {"in": "payments", "where": {"sender": BOB}, "get": "amount", "calc": "x+more"}
     args = {"to": {"either": [{"is": ["Bob"]}, sender]}, "amount": {"pick": sums}}
     may = {"read": ["payments", "page"], "act": [{"tool": "pay", "args": args}]}
-    for other, amount in (({"is": [100]}, 117.5), (more, 17.5), ({"is": [1, 2]}, 18.5)):
+    for other, amount, fits in (
+        ({"is": [100]}, 117.5, True), (found, 24.5, True), (found, 25.5, False), (more, 17.5, False),
+        ({"is": [1, 2]}, 18.5, False),
+    ):  # fmt: skip
         sums["let"] = {"more": other}
         for to in ("Bob", BOB, EVE):
             stop, _ = stops(may, READ, call("pay", to=to, amount=amount))
-            assert stop == ("answer" if amount == 117.5 and to in ("Bob", BOB) else "paused"), (to, amount)
+            assert stop == ("answer" if fits and to in ("Bob", BOB) else "paused"), (to, amount)
 
 
 def test_what_is_not_marked_at_all_acts_unless_the_intent_reads_it():

@@ -64,6 +64,15 @@ def results(value: Any) -> list[Result]:
         (HOTELS, {"type": "email"}, ["me@page.org"]),
         (HOTELS, {"type": "url", "all": True}, ["www.one.org", "www.two.org"]),
         ("The rent is 1,100.50 now", {"type": "money"}, [1100.5]),
+        ("The rent is 1,100.50 now", {"type": "money", "calc": "x*2-1"}, [2200]),
+        ("From $4.50 to $5", {"type": "money", "calc": "x*2", "all": True}, [9, 10]),
+        ("The rent is 1,100.50, not 900", {"type": "money", "calc": "x*2"}, None),  # two of them
+        ("The rent is twelve", {"type": "number", "calc": "x*2"}, None),
+        ("The rent is 12,50", {"type": "number", "calc": "x*2"}, None),  # twelve and a half, for many
+        ("The rent is 12,50", {"type": "number"}, None),
+        ("It fell by \u22125", {"type": "number"}, None),
+        ("12,50", {"calc": "x*2"}, None),
+        ({"rent": "1,100.50 a month"}, {"get": "rent", "calc": "x*2"}, [2201]),
         (["a", "External_0"], {"where": {"value": {"starts": "External"}}, "get": "value"}, ["External_0"]),
         ([], {"get": "id", "all": True}, None),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from treadle._engine.core.answer_stream import AnswerStream
@@ -26,7 +27,7 @@ def test_white_space_around_an_answer_is_not_shown():
     stream, seen = watched()
     for text in (" \n", "It", " is ", "3.", "\n\n"):
         stream.add(text, provisional=True)
-    stream.settle("It is 3.", "loop")
+    asyncio.run(stream.settle("It is 3.", "loop"))
     assert "".join(event.text for event in seen) == "It is 3."
     assert all(event.provisional for event in seen)
 
@@ -34,14 +35,14 @@ def test_white_space_around_an_answer_is_not_shown():
 def test_at_the_end_only_the_rest_is_shown():
     stream, seen = watched()
     stream.add("It is")
-    stream.settle("It is 3.", "loop")
+    asyncio.run(stream.settle("It is 3.", "loop"))
     assert seen == [ev.AnswerDelta("It is"), ev.AnswerDelta(" 3.")]
 
 
 def test_another_answer_takes_the_place_of_what_was_shown():
     stream, seen = watched()
     stream.add("Three")
-    stream.settle("3", "loop")
+    asyncio.run(stream.settle("3", "loop"))
     assert seen == [ev.AnswerDelta("Three"), ev.Reset("loop", 1), ev.AnswerDelta("3")]
 
 
@@ -58,7 +59,7 @@ def test_an_answer_with_a_secret_is_shown_once():
     stream, seen = watched("hunter2-not-for-you")
     for text in ("The word is hun", "ter2-not", "-for-you."):
         stream.add(text, provisional=True)
-    stream.settle("The word is [redacted:secret].", "loop")  # as it is in the log
+    asyncio.run(stream.settle("The word is [redacted:secret].", "loop"))  # as it is in the log
     stream.retract()
     assert "".join(event.text for event in seen[:-1]) == "The word is [redacted:secret]."
     assert seen[-1] == ev.AnswerRetracted("The word is [redacted:secret].")

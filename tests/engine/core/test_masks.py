@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
-from treadle import GuardrailError, JournalError
+from kit import call, go, until
+from treadle import Agent, GuardrailError, JournalError, ScriptedModel, tool
 from treadle._engine.core.masks import Masks, masks_of
+from treadle._journal.memory import MemoryJournal
+from treadle._plugins.guards.personal_data import RunMask
+from treadle._safety.beside import LONG
+from treadle._safety.tree import size_of
 from treadle._tools.base import ToolOutcome
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.request import Request
-from treadle.plugins import PersonalData
+from treadle.plugins import PersonalData, Plugin
+from waiting import GUARD_SECONDS
 
 EMAIL = "anna@example.org"
 
@@ -25,10 +32,85 @@ def masks() -> tuple[Masks, str]:
 def test_a_request_that_would_hold_a_datum_is_not_sent():
     made, _ = masks()
     fine = Request(messages=[UserMessage("hello")])
-    made.check(fine)
-    made.check(fine)
+    go(made.check(fine))
+    go(made.check(fine))
     with pytest.raises(GuardrailError, match="it was not sent"):
-        made.check(Request(messages=[*fine.messages, UserMessage(f"hello {EMAIL}")]))
+        go(made.check(Request(messages=[*fine.messages, UserMessage(f"hello {EMAIL}")])))
+
+
+class Noting(PersonalData):
+    """Notes in which threads a long text is masked; waits there until it may go on."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        super().__init__()
+        self.gate = gate
+        self.threads: list[threading.Thread] = []
+
+    def mask(self, user: str) -> RunMask:
+        mask = super().mask(user)
+        tree = mask.tree
+
+        def noting(value: Any) -> Any:
+            if size_of(value) >= LONG:
+                self.threads.append(threading.current_thread())
+                self.gate.wait(GUARD_SECONDS)
+            return tree(value)
+
+        mask.tree = noting
+        return mask
+
+
+@tool
+async def read() -> str:
+    """Read."""
+    return f"from {EMAIL} " * LONG
+
+
+def opened() -> threading.Event:
+    gate = threading.Event()
+    gate.set()
+    return gate
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_long_texts_are_masked_beside_the_event_loop(stored: bool):
+    """Of a question, a result, a reply and its answer, and of what a plug-in asks."""
+
+    class Asking(Plugin):
+        async def before_round(self, run: Any) -> None:
+            await run.ask("adviser", [UserMessage(f"Is {EMAIL} nice? " * LONG)])
+
+    noting, long = Noting(opened()), f"to {EMAIL} " * LONG
+    model = ScriptedModel(
+        lambda r: "yes" if r.component == "adviser" else long if r.messages[-1].role == "tool" else call("read")
+    )
+    journal = MemoryJournal() if stored else None
+
+    async def main() -> None:
+        agent = Agent(model, [read], plugins=[Asking(), noting], journal=journal)
+        events = [event async for event in agent.stream(long)]
+        assert isinstance(events[-1], ev.RunFinished)
+        assert events[-1].answer == long.strip()
+        assert threading.current_thread() not in noting.threads
+        assert len(noting.threads) > 5
+
+    go(main())
+    assert EMAIL not in str([request.messages for request in model.requests])
+
+
+def test_a_stop_while_a_result_is_masked_loses_nothing_of_it():
+    noting = Noting(threading.Event())
+
+    async def main() -> None:
+        run = Agent(ScriptedModel([call("read")]), [read], plugins=[noting], journal=MemoryJournal()).start("q")
+        await until(lambda: noting.threads)
+        run.cancel()
+        noting.gate.set()
+        assert (await run).stop_reason == "cancelled"
+        (done,) = [record.event for record in run.records if isinstance(record.event, ev.ToolDone)]
+        assert (done.error, EMAIL in str(done)) == ("", False)
+
+    go(main())
 
 
 def test_a_mask_that_fails_masks_nothing():

@@ -17,7 +17,7 @@ from treadle._dialects.code import CodeDialect
 from treadle._dialects.registry import add_dialect
 from treadle._engine.answering.progress import progress
 from treadle._engine.core.execution import Execution
-from treadle._engine.loop.turn import UNREADABLE, read, turn
+from treadle._engine.loop.turn import read, turn
 from treadle._engine.plugin import Plugin
 from treadle._engine.settings import RepairPolicy
 from treadle._safety.beside import LONG
@@ -145,7 +145,7 @@ def test_calls_keep_ids_that_are_new_and_get_one_where_they_are_not():
 
 def test_an_empty_reply_is_a_problem():
     found = decision(Reply(""))
-    assert (found.thought, found.answer) == (UNREADABLE, None)
+    assert (found.thought, found.answer) == (ev.UNREADABLE, None)
     assert found.problem
 
 

@@ -154,6 +154,14 @@ def test_a_failure_told_with_regret_is_not_called_a_lie():
     assert held("mia_kim_4397 bleibt vorerst stehen.", named) == "unclear", "its words are not another text of the call"
     assert held("W1001 läuft jetzt über visa_71.", failed) == "contradicted"
     assert held("El sistema rechaza W1001.", failed) == "none"
+    assert held("Der Kauf von W1001 mit visa_71 ist geplatzt.", failed) == "unclear"
+    assert held("W1001 with visa_71 fell through because it is too late.", failed) == "unclear"
+
+
+def test_a_denial_of_something_else_is_no_excuse():
+    moved = ("move", {"order": "W1001", "card": "visa_71"}, "Error: too late")
+    assert held("Ich konnte W1001 verschieben und visa_71 wurde nicht belastet.", moved) == "unclear"
+    assert held("W1001 was not moved.", (*moved[:2], "ok")) == "unclear", "it was"
 
 
 def test_a_call_that_was_not_done_is_not_passed_as_another_one():

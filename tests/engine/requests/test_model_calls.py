@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.executions import execution, recorded, started
-from kit import add, go
+from kit import add, counted_turns, go
 from treadle import Agent, Budget, RetryPolicy, ScriptedModel
 from treadle._engine.requests.model_calls import ask, call_model
 from treadle._types import events as ev
@@ -381,3 +381,22 @@ def test_the_fee_of_the_providers_searches_is_in_the_cost_where_it_is_known():
     assert go(cost(0.01)) == pytest.approx(1.01)
     assert go(cost(None)) == 1.0
     assert go(cost(0.01, told=3.0)) == 3.0
+
+
+@pytest.mark.parametrize("of", [TextDelta, ReasoningDelta])
+@pytest.mark.parametrize("size", [20, 40_000])
+def test_the_event_loop_goes_on_while_much_is_shown_at_once(of: Any, size: int):
+    text = "Word after word. " * 2_000
+    parts = [of(text[at : at + size]) for at in range(0, len(text), size)]
+    shown: list[tuple[int, str]] = []
+
+    async def main() -> None:
+        model = Streaming([*parts, Reply("Done." if of is ReasoningDelta else text)])
+        run = await started(model, stream_thoughts=True)
+        async with counted_turns() as turns:
+            run.log.subscribe(lambda record: shown.append((turns[0], getattr(record.event, "text", ""))))
+            await call_model(run, REQUEST, 1)
+
+    go(main())
+    assert "".join(piece for _, piece in shown).strip() == text.strip()
+    assert len({turn for turn, _ in shown}) > 10

@@ -106,7 +106,7 @@ async def test_every_kind_of_change_has_a_run_in_which_it_is_tried():
     kinds: set[str] = set()
     for broken in BROKEN:
         kinds |= {one.change.kind for one in (await found(broken)).experiments}
-    assert kinds == set(get_args(Kind))
+    assert kinds == {*get_args(Kind)} - {"route"}  # what a component of a document chooses: `test_flows.py`
 
 
 async def test_a_line_that_is_missing_and_a_guard_that_was_not_there():

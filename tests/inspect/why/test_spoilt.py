@@ -11,7 +11,7 @@ from treadle._inspect.why.changes import Change
 
 pytestmark = pytest.mark.anyio
 FEW = [("parameter", "short"), ("trim", "long"), ("budget", "long"), ("result", "openai"), ("history", "anthropic"),
-       ("prompt", "children")]  # fmt: skip
+       ("prompt", "children"), ("planner", "plan"), ("judge", "plan"), ("route", "document")]  # fmt: skip
 
 
 async def test_the_cause_of_a_spoilt_run_is_named_first():

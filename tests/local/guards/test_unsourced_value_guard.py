@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import assert_paired, go
+from kit import assert_paired, counted_turns, go
 from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle._types.messages import AssistantMessage, UserMessage
@@ -318,6 +318,26 @@ def test_optional_arguments_long_texts_tiny_and_able_models_are_left_alone():
         model, _ = run(call("price", code="CL-20"), guess, guess, abilities=abilities)
         assert CALLED == ["CL-20"]
         assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("last", ["It is 71.50.", "It is 77."])
+def test_long_sources_are_read_beside_the_event_loop(last: str):
+    @tool(effect="pure")
+    async def look(code: str) -> str:
+        """The price of a room."""
+        return "71.50 EUR"
+
+    async def turns_of(question: str) -> int:
+        replies = [call("look", code="CL-15"), answer_in("direct", last), DONE]
+        model = ScriptedModel(replies, abilities={"tool_call": False, "grammar": True, "parameters": 1.5})
+        async with counted_turns() as turns:
+            await Agent(model, [look]).run(question)
+            return turns[0]
+
+    async def main() -> None:
+        assert await turns_of("CL-15?") < await turns_of("CL-15?" + " or 7 or A-7" * 5_000)
+
+    go(main())
 
 
 @tool(effect="pure")

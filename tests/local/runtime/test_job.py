@@ -16,7 +16,7 @@ from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import OutputFormat, Request
 
 pytestmark = [pytest.mark.model, GUARD]
-RULES = "You answer questions about colours. " * 25
+RULES = "You answer questions about colours. " * 18
 
 
 @pytest.mark.parametrize(("isolated", "format"), [(False, None), (False, OutputFormat("json")), (True, None)])

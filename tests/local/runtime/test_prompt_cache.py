@@ -18,7 +18,7 @@ from treadle._local.weights import weights
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
 
-RULES = "You are a helpful assistant. " + "Be brief, and say what you know about it in one word. " * 14
+RULES = "You are a helpful assistant. " + "Be brief, and say what you know about it in one word. " * 11
 
 
 class Runtime:

@@ -235,10 +235,7 @@ def test_every_choice_says_what_it_is():
         assert choice.can
 
 
-def test_the_page_lists_every_choice():
-    page = (Path(__file__).resolve().parents[3] / "docs" / "howto" / "local.md").read_text("utf-8")
-    for choice in CHOICES.values():
-        assert f"| `{choice.name}` | {choice.repo} | {choice.file} | {choice.gigabytes:g} |" in page
+def test_the_families_that_people_use_have_a_choice():
     for family in (
         "qwen3-",
         "qwen3.5-",

@@ -63,6 +63,13 @@ def server() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def tuned() -> Iterator[tuple[str, LocalModel]]:
+    """A server with our adapter, and the same in this process."""
+    with served(unpacked(TAUGHT[NAME])) as address:
+        yield address, LocalModel(NAME, n_ctx=4096, slots=1)
+
+
 async def solved(model: Any) -> tuple[list[bool], Any]:
     right: list[bool] = []
     first: Any = None
@@ -97,29 +104,29 @@ def test_by_its_address_it_solves_what_it_solves_by_its_name(server: str):
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-def test_with_our_adapter_it_is_asked_and_answers_as_in_process():
+def test_with_our_adapter_it_is_asked_and_answers_as_in_process(tuned: tuple[str, LocalModel]):
     """The same calls and the same answer; without a tool (asked where there is time) the words are those of the model
     without the adapter."""
-    inside = LocalModel(NAME, n_ctx=4096, slots=1)
+    address, inside = tuned
 
     async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
         run = Agent(model, [add]).start(question)
         result = await run
         return result.answer, [(step.tool, step.args) for step in result.steps], str(result.metadata["dialect"])
 
-    with served(unpacked(TAUGHT[NAME])) as address:
-        outside = resolve_model(address)
-        for question in ("What is 2345 + 6789?", "What is the capital of France?")[: None if LONG else 1]:
-            expected = go(asked(inside, question), limit=SECONDS)
-            assert go(asked(outside, question), limit=SECONDS) == expected
-            assert expected[2] == "compact"
+    outside = resolve_model(address)
+    for question in ("What is 2345 + 6789?", "What is the capital of France?")[: None if LONG else 1]:
+        expected = go(asked(inside, question), limit=SECONDS)
+        assert go(asked(outside, question), limit=SECONDS) == expected
+        assert expected[2] == "compact"
     assert outside.profile.adapter == inside.profile.adapter
 
 
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-def test_a_server_tells_what_the_model_wants_before_the_constraint(server: str):
+def test_a_server_tells_what_the_model_wants_before_the_constraint(tuned: tuple[str, LocalModel]):
+    address, inside = tuned
     only = {"type": "object", "properties": {"action": {"const": "zebra"}}, "required": ["action"]}
     request = Request(
         [UserMessage('Reply with {"action": "hello"} and nothing else.')],
@@ -129,9 +136,8 @@ def test_a_server_tells_what_the_model_wants_before_the_constraint(server: str):
     )
 
     async def main() -> tuple[Reply, Reply]:
-        outside = resolve_model(server)
+        outside = resolve_model(address)
         await meet(outside)
-        inside = LocalModel(NAME, n_ctx=4096, slots=1, adapter=False)
         return await complete(outside, request), await complete(inside, request)
 
     outside, inside = go(main(), limit=SECONDS)

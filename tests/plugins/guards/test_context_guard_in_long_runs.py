@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kit import assert_paired, call, go
+from kit import assert_paired, call, counted_calls, go
 from plugins.long_work import QUESTION, check, look, worker
 from plugins.scenes import (
     TEXT_ONLY,
@@ -30,23 +27,6 @@ from treadle._types.errors import ContextOverflowError, TransientModelError
 from treadle._types.messages import SystemMessage, UserMessage, text_of
 from treadle._types.request import Request
 from treadle._types.state import fold
-
-
-@contextmanager
-def counted_calls() -> Generator[Callable[[], int]]:
-    """How many functions were called so far: a measure of work that does not depend on what else the machine does."""
-    total = 0
-
-    def count_call(frame: Any, event: str, argument: Any) -> None:
-        nonlocal total
-        total += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count_call)
-    try:
-        yield lambda: total
-    finally:
-        sys.setprofile(before)
 
 
 def test_500_steps_in_a_window_of_16k():

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import call, counted_turns, go
 from treadle import Agent, ConfigError, DagAgent, KnowledgeBase, ScriptedModel, builtin, tool
 from treadle._inspect.replay import replay
 from treadle._journal.memory import MemoryJournal
@@ -124,16 +124,15 @@ def test_the_model_is_told_once_and_what_is_left_is_marked(base: KnowledgeBase):
 
 
 class Turns(Plugin):
-    """Counts how often the event loop goes round, and notes it before and after the plug-in between two of these."""
+    """Counts anew the turns of the event loop: between two of these those of a plug-in."""
 
     name = "turns"
-    count = 0
 
-    def __init__(self) -> None:
-        self.at: list[int] = []
+    def __init__(self, counted: list[int]) -> None:
+        self.counted = counted
 
     async def on_answer(self, run: RunContext, answer: str) -> str:
-        self.at.append(Turns.count)
+        self.counted.append(0)
         return answer
 
 
@@ -145,19 +144,11 @@ def test_an_answer_is_checked_beside_the_event_loop(pages: int):
         return "Graz lies on the Mur. " + "7 and 8, " * 30 * pages
 
     async def main() -> None:
-        async def count() -> None:
-            while True:
-                Turns.count += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count())
-        around = (Turns(), Turns())
         model = ScriptedModel([PLAN, call("fetch"), "Graz lies on the Mur."])
-        plugins: list[Plugin] = [around[0], Research(revisions=0), around[1]]
-        await Agent(model, [fetch], plugins=plugins).run("q")
-        counting.cancel()
-        (before,), (after,) = (one.at for one in around)
-        assert (after - before > 1_000) is bool(pages), after - before
+        async with counted_turns() as turns:
+            plugins: list[Plugin] = [Turns(turns), Research(revisions=0), Turns(turns)]
+            await Agent(model, [fetch], plugins=plugins).run("q")
+        assert (turns[1] > 1_000) is bool(pages), turns
 
     asyncio.run(main())
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, user_texts
-from server.serving import Gate, PacedModel, adder, send_mail, serving
+from server.serving import Gate, PacedModel, adder, parse, relaxed, send_mail, serving, settled
 from treadle import Agent, ScriptedModel, tool
 from treadle._journal import open_journal
 from treadle._types.events import Record, RunFinished, RunStarted
@@ -77,6 +77,33 @@ def test_a_request_that_is_repeated_starts_one_run():
         assert first == second
         client.wait("my-own-id-1")
         assert len(model.requests) == 1
+
+
+def test_the_answer_to_a_start_is_the_stream_of_events_where_that_is_wished():
+    model = ScriptedModel(["hi"], repeat_last=True)
+    with serving(Agent(model, tools=None), settings=relaxed(max_streams_per_user=1)) as client:
+        body = {"question": "?", "run_id": "my-own-id-1", "stream": "plain"}
+        first, second = client.ask("POST", "/api/runs", body), client.ask("POST", "/api/runs", body)
+        for answer in (first, second):
+            assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+            events = settled(list(parse(answer.data.splitlines(keepends=True))))
+            assert events == client.events("my-own-id-1")
+            assert {event["data"]["run_id"] for event in events} == {"my-own-id-1"}
+        assert len(model.requests) == 1
+        assert client.ask("POST", "/api/runs", {**body, "stream": True}).status == 400
+
+
+def test_a_run_starts_also_where_no_stream_is_left():
+    model, gate = PacedModel(["hi", "ho"]), Gate()
+    model.gates[-1] = gate
+    with serving(Agent(model, tools=None), settings=relaxed(max_streams_per_user=1)) as client:
+        connection = client.connect()
+        connection.request("GET", f"/api/runs/{client.start()}/events")
+        assert connection.getresponse().status == 200
+        created = client.post("/api/runs", {"question": "?", "stream": "items"}, 201)
+        gate.open()
+        assert client.wait(created["run_id"])["answer"] in ("hi", "ho")
+        connection.close()
 
 
 def test_bad_input_at_the_start_is_told_at_once():

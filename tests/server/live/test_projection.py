@@ -375,3 +375,17 @@ def test_a_refused_call_is_never_called_approved():
     assert (refused["phase"], refused["allow"], refused["note"]) == ("refused", False, "no")
     assert (approved["phase"], approved["tool_args"], approved["always"]) == ("approved", {"a": 5}, True)
     assert "tool_args" not in refused
+
+
+def test_what_streaming_text_has_cost_is_shown_when_it_is_stopped():
+    spent = Usage(10, 5, requests=1, estimated_tokens=15)
+    records = log(
+        ev.RunStarted("write"),
+        ev.ThinkStarted("loop", 1),
+        ev.AnswerPartial("It was", usage=spent),
+        ev.ThinkFailed("loop", 1, 1, ev.CUT_OFF, usage=spent),
+        ev.RunFinished("cancelled", answer="It was", success=False),
+    )
+    items = [item for _, _, data in show(records, "items") for item in data["items"]]
+    assert [item.total_tokens for item in items if isinstance(item, it.Cost)] == [15]
+    assert not [item for item in items if isinstance(item, it.Retry)]  # a stop is no failure

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from kit import add, call, go
+from programs import python
 from treadle import Agent, Artifact, ScriptedModel, Toolkit, ToolResponse, tool
 from treadle._cli.commands.mcp import question_tool
 from treadle._flows.direct_calls import DirectCalls
@@ -44,7 +44,8 @@ def test_agents_and_tools_over_stdio(tmp_path: Path):
         "calculator",
     ]
     source = str(Path(__file__).resolve().parents[3] / "src")
-    server = McpConnection("ours", command=sys.executable, args=args, env={"PYTHONPATH": source})
+    program, *before = python()
+    server = McpConnection("ours", command=program, args=[*before, *args], env={"PYTHONPATH": source})
 
     async def main() -> None:
         tools = await server.tools()

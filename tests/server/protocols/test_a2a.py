@@ -142,7 +142,6 @@ def test_errors(client: Any):
     missing = client.ask("POST", "/a2a/nobody", rpc("GetTask", id="x"))
     assert (missing.status, missing.json["error"]["code"], missing.json["id"]) == (404, -32603, None)
     assert client.post("/a2a/adder", rpc("GetExtendedAgentCard"))["error"]["code"] == -32007
-    assert client.post("/a2a/adder", rpc("CreateTaskPushNotificationConfig"))["error"]["code"] == -32003
     ended = client.post("/a2a/adder", rpc("SendMessage", message=message("more", taskId=task["id"])))["error"]
     assert (ended["code"], ended["data"][0]["reason"]) == (-32004, "UNSUPPORTED_OPERATION")
 

@@ -84,6 +84,15 @@ def test_an_image():
     assert any(isinstance(part, ImagePart) for part in asked.content)
 
 
+def test_a_document_that_is_text():
+    model = ScriptedModel(["A word."])
+    source = {"type": "text", "media_type": "text/plain", "data": "The word is xyzzy."}
+    blocks = [{"type": "document", "title": "w.txt", "source": source}, {"type": "text", "text": "Which word?"}]
+    with serving({"a": Agent(model, None)}) as server:
+        server.post("/v1/messages", {**ASK, "model": "a", "messages": [{"role": "user", "content": blocks}]})
+    assert "The word is xyzzy." in str(model.requests[0].messages)
+
+
 def test_errors_have_the_form_that_clients_read(client: Any):
     answer = client.ask("POST", "/v1/messages", {**ASK, "model": "failing"})
     assert (answer.status, answer.json["type"], answer.json["error"]["type"]) == (424, "error", "run_failed")

@@ -18,7 +18,7 @@ import pytest
 
 from kit import call
 from server.protocols.scenario import looker
-from server.serving import send_mail, serving
+from server.serving import relaxed, send_mail, serving
 from treadle import Agent, ScriptedModel, external_tool
 
 PROGRAMS = Path(__file__).parent / "clients"
@@ -76,7 +76,7 @@ def address() -> Any:
     waiting = Agent(ScriptedModel(script), [external_tool("look", "Looks.", parameters)])
     typed = Agent(ScriptedModel(['{"total": 5}'], repeat_last=True), None)
     agents = {"looker": looker(), "mailing": mailing, "waiting": waiting, "typed": typed}
-    with serving(agents, tokens={TOKEN: "ann"}) as client:
+    with serving(agents, tokens={TOKEN: "ann"}, settings=relaxed(push_hosts=("127.0.0.1",))) as client:
         yield client.address
 
 
@@ -105,6 +105,8 @@ def test_a2a(address: str):
     assert said["again"] == "It is 5."
     assert said["waiting"] == "TASK_STATE_INPUT_REQUIRED"
     assert said["answered"] == "I see a cat."
+    assert said["told"] == ["TASK_STATE_COMPLETED", "t0ken"]
+    assert said["configs"] == [["one"], "t0ken", []]
 
 
 def test_langchain(address: str):

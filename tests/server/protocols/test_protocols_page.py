@@ -1,4 +1,4 @@
-"""docs/howto/protocols.md: every cell of the table names a test that exists, or says why there is none."""
+"""docs/reference/protocols.md: every cell of the table names a test that exists, or says why there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from named_tests import NAMED, ROOT, check_row
 from treadle._server.app import OPERATIONS
 
-PAGE = (ROOT / "docs" / "howto" / "protocols.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "protocols.md").read_text("utf-8")
 HEAD, *ROWS = re.findall(r"^\| (?:protocol \| stream|`POST|MCP).*$", PAGE, re.MULTILINE)
 
 

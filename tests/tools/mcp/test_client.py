@@ -18,6 +18,7 @@ import pytest
 from aiohttp import web
 
 from kit import go, until
+from programs import python
 from tools.builtin.loopback import serving
 from treadle import Toolkit
 from treadle._tools.base import Effect, Limits, ToolOutcome
@@ -26,6 +27,7 @@ from treadle._tools.mcp.content import to_response
 from treadle._tools.runner import run_call
 from treadle._types.errors import ConfigError, ToolError
 from treadle._types.messages import ImagePart, TextPart, ToolCall
+from waiting import eventually
 
 pytest.importorskip("mcp")
 PATIENT = 120.0
@@ -38,7 +40,8 @@ EFFECTS: dict[str, Effect] = {"custom_tool": "pure", "pid": "idempotent", "die_o
 
 
 def connection(**options: Any) -> McpConnection:
-    return McpConnection("test", command=sys.executable, args=[SERVER], timeout=PATIENT, effects=EFFECTS, **options)
+    program, *before = python()
+    return McpConnection("test", command=program, args=[*before, SERVER], timeout=PATIENT, effects=EFFECTS, **options)
 
 
 class Context:
@@ -207,15 +210,16 @@ def is_open(port: int) -> bool:
 
 @contextmanager
 def served(port: int, *more: str) -> Iterator[None]:
-    process = subprocess.Popen([sys.executable, SERVER, str(port), *more], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*python(), SERVER, str(port), *more], stderr=subprocess.DEVNULL)
     try:
         while not is_open(port):
             assert process.poll() is None, "the server ended"
             time.sleep(0.05)
         yield
     finally:
-        process.kill()
+        process.kill()  # what stands for the server, which is killed for it
         process.wait()
+        eventually(lambda: not is_open(port), "the server is gone")
 
 
 @pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.slow)])

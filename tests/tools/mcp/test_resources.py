@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit import go
+from programs import python
 from treadle import McpServer, ToolError
 
 pytest.importorskip("mcp")
@@ -17,7 +17,8 @@ SERVER = str(Path(__file__).with_name("asking_server.py"))
 
 
 def server(**options: Any) -> McpServer:
-    return McpServer("shop", command=sys.executable, args=[SERVER], timeout=60, **options)
+    program, *before = python()
+    return McpServer("shop", command=program, args=[*before, SERVER], timeout=60, **options)
 
 
 def text(response: Any) -> str:

@@ -268,7 +268,7 @@ function Foot({ turn }: { turn: Turn }) {
     ENDS[done.stop_reason],
     turn.view.dag.length ? plural(turn.view.dag.length, "step") : plural(done.iterations, "iteration"),
     usage?.tool_calls ? plural(usage.tool_calls, "tool call") : "",
-    `${count(turn.view.cost?.total_tokens ?? 0)} tokens`,
+    turn.view.cost?.total_tokens ? `${count(turn.view.cost.total_tokens)} tokens` : "",
     money(usage?.cost ?? null),
     seconds(done.elapsed),
   ].filter(Boolean);

@@ -20,7 +20,7 @@ from treadle._plugins.guards.approval import Approval
 from treadle._types.errors import TreadleError
 from treadle._types.events import PlanChanged, Record, ToolDone, ToolStarted
 from treadle._types.ids import fresh_id
-from treadle._types.messages import Content, ImagePart, Message, Part, TextPart, ToolCall, text_of
+from treadle._types.messages import Content, FilePart, ImagePart, Message, Part, TextPart, ToolCall, text_of
 from treadle._version import __version__
 
 _MOST_TITLE = 120
@@ -158,7 +158,8 @@ def _content(blocks: list[Any]) -> Content:
             parts.append(TextPart(f"[{block.uri}]"))
         elif isinstance(block, schema.EmbeddedResourceContentBlock):
             text = getattr(block.resource, "text", None)
-            parts.append(TextPart(f"[{block.resource.uri}]\n{text}" if text is not None else f"[{block.resource.uri}]"))
+            uri = str(block.resource.uri)
+            parts.append(TextPart(f"[{uri}]") if text is None else FilePart(text=text, mime="text/plain", name=uri))
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     return "\n\n".join(texts) if len(texts) == len(parts) else tuple(parts)
 

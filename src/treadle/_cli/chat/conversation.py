@@ -173,7 +173,7 @@ class Chat:
         """Go on from before step `step` of the last run, or from before the last one that changed files, with the files
         and the messages of then. Return which one it was, 0 if there is none."""
         records = await self.journal.load(self.last_run) if self.last_run else []
-        changed = (tree.step for tree in reversed(trees_of(records)) if tree.event.moment == "after")
+        changed = (tree.step for tree in reversed(trees_of(records)) if tree.event.moment in ("after", "interrupted"))
         if not (step := step or next(changed, 0)):
             return 0
         run = await self.agent.load(await fork_of(self.journal, self.last_run, step))
@@ -201,7 +201,8 @@ class Chat:
             return open_display(run.id, quiet=self.quiet, prompt=self.reader.terminal, past=run.records)
 
         result = await drive(self.conductor, self.agent, run, display, say=say)
-        print_outcome(result)
+        if result.stop_reason != "cancelled":  # the next line goes on
+            print_outcome(result)
         if not self.quiet:
             show_files(result)
         self.history, self.last_run = list(result.messages), run.id

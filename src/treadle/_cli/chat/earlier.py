@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from msgspec import Struct
 
 from treadle._agent.conversation import history_of
@@ -36,7 +38,7 @@ async def earlier_chat(journal: Journal, named: str = "", *, folder: str = "") -
     records = await journal.load(run_id)
     state = fold(records)
     if state.finished is None:
-        raise ConfigError(f"run {run_id[:8]} has not ended: treadle runs resume {run_id[:8]} continues it")
+        raise ConfigError(_not_ended(run_id))
     started = state.started
     return Earlier(
         started.conversation if started is not None else "",
@@ -49,13 +51,19 @@ async def earlier_chat(journal: Journal, named: str = "", *, folder: str = "") -
     )
 
 
+def _not_ended(run_id: str) -> str:
+    return f"run {run_id[:8]} has not ended: treadle runs resume {run_id[:8]} continues it"
+
+
 async def _newest(journal: Journal, folder: str) -> str:
     agent = CODE if folder else AGENT
-    for info in await journal.list(limit=_LOOK_BACK, status="finished", parent="", agent=agent):
+    for info in await journal.list(limit=_LOOK_BACK, parent="", agent=agent):
         if info.conversation and UNDONE not in info.tags:
             launch = launch_of(await journal.load(info.run_id)) if folder else None
             if not folder or (launch is not None and launch.folder == folder):
-                return info.run_id
+                if info.status == "finished":
+                    return info.run_id
+                print(f"({_not_ended(info.run_id)})", file=sys.stderr)
     command = "code" if folder else "chat"
     raise RunNotFoundError(f"there is no conversation to continue yet: treadle {command} starts one")
 

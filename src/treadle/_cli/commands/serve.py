@@ -68,8 +68,20 @@ def run(args: argparse.Namespace) -> int:
         on_ready=lambda address: print(f"serving at {address} (Ctrl-C stops)", flush=True),
         **options,
     )
+    _tell_warnings()
     server.run()
     return 0
+
+
+def _tell_warnings() -> None:
+    """Runs that the server leaves to a person, and what goes wrong while nobody watches, are said in the terminal."""
+    import logging
+
+    from treadle._safety.logs import get_logger
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    get_logger("treadle.server").addHandler(handler)
 
 
 def _presets(offered: list[str], *, alone: bool) -> tuple[str, ...]:

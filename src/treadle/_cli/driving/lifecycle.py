@@ -65,7 +65,7 @@ async def close(agent: Agent, journal: Journal | None) -> None:
 
 
 def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None = None) -> None:
-    """Print to stderr why a run ended without an answer, and how to decide when it waits for approval.
+    """Print to stderr why a run ended without an answer, and with what it goes on when it waits or was stopped.
 
     `file` is the document the run needs again, where the run itself does not say so.
     """
@@ -83,6 +83,8 @@ def print_outcome(result: RunResult, *, journaled: bool = True, file: str | None
                 print(line, file=sys.stderr)
         case "error" | "empty" | "limit" | "budget" | "stuck" if result.error is not None:
             print(f"treadle: {clean(str(result.error))}", file=sys.stderr)
+        case "cancelled" if journaled:
+            print(f"to go on: treadle chat --resume {short}", file=sys.stderr)
         case _:
             pass
 

@@ -119,16 +119,24 @@ class _Agents:
         self._made: dict[bytes, Agent[Any, Any]] = {}
 
     def of(self, records: Sequence[Record]) -> Agent[Any, Any]:
-        from treadle._cli.runs.resume import relaunch
-        from treadle._cli.setup.launch import build_agent, settings_from
+        from treadle._cli.runs.resume import relaunch, with_stubs
+        from treadle._cli.setup.launch import build_agent, launch_of, settings_from
         from treadle._cli.setup.user_config import UserConfig
         from treadle._plugins.guards.approval import Approval
+        from treadle._types.events import RunStarted
 
-        launch = relaunch(self._args, records)
-        key = msgspec.json.encode(launch)
+        launch = relaunch(self._args, records, only_look=True)
+        started = records[0].event
+        foreign = (
+            started if launch_of(records) is None and isinstance(started, RunStarted) and not launch.file else None
+        )
+        key = msgspec.json.encode((launch, foreign and (foreign.system, foreign.tools)))
         if key not in self._made:  # the same program for most of them
             agent = build_agent(launch, journal=self._journal, approval=Approval(), note=False)
             agent.settings = agent.settings.with_changes(settings_from(self._args, UserConfig()))
+            if foreign is not None:  # what another program has told the model it tells it now, but for the options
+                agent.system = agent.system or foreign.system
+                agent.toolkit = with_stubs(agent.toolkit, records)
             self._made[key] = agent
         return self._made[key]
 

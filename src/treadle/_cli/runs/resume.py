@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -34,7 +33,6 @@ from treadle._engine.core.experiment import is_search
 from treadle._inspect.replay import fork
 from treadle._journal import Journal
 from treadle._models.catalog.providers import provider_named
-from treadle._tools.base import Tool
 from treadle._tools.external import external_tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
@@ -61,7 +59,7 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
         launch, journal=journal, approval=conductor.approval(), yes=args.yes, skip=used, streaming=streaming
     )
     if toolbox.STUBS in launch.tools:
-        agent.toolkit = Toolkit([*agent.toolkit, *_stubs(records, agent.toolkit.names)])
+        agent.toolkit = with_stubs(agent.toolkit, records)
     try:
         finished = fold(records).finished
         if finished is None or finished.stop_reason == "paused":  # else nothing is asked of a model
@@ -78,15 +76,12 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     return exit_codes.code_of(result)
 
 
-def _stubs(records: Sequence[Record], available: Iterable[str]) -> list[Tool]:
+def with_stubs(toolkit: Toolkit, records: Sequence[Record]) -> Toolkit:
     """Declare the tools of the run that are not here as external: a person supplies their results."""
     state = fold(records)
-    names = {*available, *(state.started.client_tools if state.started is not None else ())}  # those come with the run
-    return [
-        external_tool(schema.name, schema.description, schema.parameters)
-        for schema in state.tools
-        if schema.name not in names
-    ]
+    names = {*toolkit.names, *(state.started.client_tools if state.started is not None else ())}
+    others = (schema for schema in state.tools if schema.name not in names)  # a client's come with the run
+    return Toolkit([*toolkit, *(external_tool(one.name, one.description, one.parameters) for one in others)])
 
 
 async def _replies(journal: Journal, run_id: str) -> int:
@@ -97,11 +92,12 @@ async def _replies(journal: Journal, run_id: str) -> int:
     return here + sum([await _replies(journal, child.run_id) for child in inside if not is_search(child.run_id)])
 
 
-def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
-    """Describe how to build the run's agent again: as it was started, changed by the options."""
+def relaunch(args: argparse.Namespace, records: Sequence[Record], *, only_look: bool = False) -> Launch:
+    """Describe how to build the run's agent again: as it was started, changed by the options. Where nothing runs
+    (`only_look`), tools that are not here need not be given: what they returned is in the log."""
     launch = launch_of(records)
     if launch is None:
-        return _launch_from_options(args, records)
+        return _launch_from_options(argparse.Namespace(**vars(args)) if only_look else args, records, only_look)
     changes = {name: getattr(args, name) for name in ("preset", "system", "plan") if getattr(args, name)}
     if args.model or args.file:
         now, _ = launch_from(args)
@@ -119,11 +115,13 @@ def relaunch(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
     return msgspec.structs.replace(launch, **changes)
 
 
-def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) -> Launch:
+def _launch_from_options(args: argparse.Namespace, records: Sequence[Record], only_look: bool) -> Launch:
     """Describe the agent of a run that was not started by this user here; only default tools are found by name."""
     started = records[0].event
     tools = [tool.name for tool in started.tools] if isinstance(started, RunStarted) else []
     steps = any(isinstance(record.event, StepStarted) for record in records)
+    if only_look and tools and not (args.file or args.tools or set(tools) <= set(toolbox.DEFAULT_TOOLS)):
+        args.tools = [toolbox.STUBS]
     if not args.file and (steps or not (args.tools or set(tools) <= set(toolbox.DEFAULT_TOOLS))):
         needed = (
             "its document with -f"
@@ -138,14 +136,14 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record]) ->
 
 
 def _choose_recorded_model(args: argparse.Namespace, records: Sequence[Record]) -> None:
-    """Go on with the model that a recorded program asked, where nobody names another one and there is a key for it."""
+    """Go on with the model that a recorded program asked, where nobody names another one. Another would say nothing
+    about the run: where the key is missing, that is an error."""
     exchanged = next((record.event for record in records if isinstance(record.event, Exchanged)), None)
     started = records[0].event
     if exchanged is None or args.model or args.file or not isinstance(started, RunStarted) or not started.model:
         return
     provider = provider_named(exchanged.protocol.partition(".")[0])
-    if not provider.needs_key or os.environ.get(provider.key_env, "").strip():
-        args.model = f"{provider.name}:{started.model}"
+    args.model = f"{provider.name}:{started.model}"
 
 
 def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, Answer]:

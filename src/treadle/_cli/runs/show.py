@@ -29,7 +29,7 @@ from treadle._types.events import (
     ToolDone,
     ToolStarted,
 )
-from treadle._types.messages import text_of
+from treadle._types.messages import text_of, with_names
 from treadle._types.state import RunState, fold
 
 
@@ -134,7 +134,7 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
     facts |= notes
     for name, value in facts.items():
         print(wrapped(f"{name:9}{clean(value)}", rest=" " * 9))
-    print(f"\nquestion\n{_indented(state.question)}")
+    print(f"\nquestion\n{_indented(with_names(state.started.question) if state.started else '')}")
     if state.steps:
         rows = [
             [

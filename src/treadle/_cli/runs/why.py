@@ -15,7 +15,7 @@ from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
-from treadle._cli.setup.launch import build_agent
+from treadle._cli.setup.launch import build_agent, launch_of
 from treadle._cli.workspace.consent import confirm, say
 from treadle._inspect.why.effects import stubs_of
 from treadle._inspect.why.experiments import Experiment
@@ -27,6 +27,7 @@ from treadle._inspect.why.search import find_causes
 from treadle._journal import Journal
 from treadle._journal.export import FOREIGN
 from treadle._types.errors import ConfigError
+from treadle._types.events import RunStarted
 
 
 async def why_run(args: argparse.Namespace, journal: Journal) -> int:
@@ -35,9 +36,11 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
     wanted = _arguments(args.expect_args)
     if wanted and not args.expect_call:
         raise ConfigError("--expect-args are the arguments of a call: name its tool with --expect-call")
-    launch = relaunch(args, records)
+    launch = relaunch(args, records, only_look=True)
     # No launch note: it belongs to the run it was written for. Nobody is asked for approval in an experiment.
     agent = build_agent(launch, journal=journal, approval=Conductor().approval(), note=False)
+    if launch_of(records) is None and isinstance(started := records[0].event, RunStarted):
+        agent.system = agent.system or started.system  # what another program says stands in that program's file
     try:
         await load_model(agent, quiet=args.quiet)
         report = await find_causes(
@@ -67,7 +70,7 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
     if args.apply:
         imported = FOREIGN & {*(await journal.info(run_id)).tags}
         return _apply(report.causes[0] if report.causes else None, agent, yes=args.yes, imported=bool(imported))
-    return 0 if report.causes else 1
+    return 0 if report.explained else 1
 
 
 async def mark_run(args: argparse.Namespace, journal: Journal) -> int:

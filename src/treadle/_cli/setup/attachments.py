@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from treadle._cli.display.notice import Waiting
@@ -32,13 +32,9 @@ def question_of(
     return with_parts(question, parts)
 
 
-def with_parts(question: str, parts: Iterable[Part]) -> Content:
-    """Join everything to one text where it is text, so that every model and every list of runs can read it."""
-    parts = [*parts]
-    texts = [question, *(part.text for part in parts if isinstance(part, TextPart))]
-    others = [part for part in parts if not isinstance(part, TextPart)]
-    text = "\n\n".join(filter(None, texts))
-    return (TextPart(text), *others) if others else text
+def with_parts(question: str, parts: Sequence[Part]) -> Content:
+    """Put the question before what goes with it, which may be anybody's words."""
+    return (TextPart(question), *parts) if parts else question
 
 
 def piped() -> bool:
@@ -68,12 +64,12 @@ def part_of(data: bytes, name: str) -> Part:
 
 
 def _readable(part: ImagePart | AudioPart | FilePart) -> Part:
-    """Turn a text file into text under its name, which every model can read."""
+    """Give a text file as its text, which every model can read."""
     if not isinstance(part, FilePart) or not part.data or part.mime == "application/pdf":
         return part
     data = content_of(part)
     try:
-        return TextPart(f"[{part.name}]\n{_text(data, part.name)}")
+        return FilePart(text=_text(data, part.name), mime="text/plain", name=part.name)
     except _NoText:
         if part.mime != "application/octet-stream":
             return part

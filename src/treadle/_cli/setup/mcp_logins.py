@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from treadle._cli.setup.options import flag, port, repeatable
@@ -152,7 +152,7 @@ def _review(server: McpServer, args: argparse.Namespace) -> int:
             kind for wanted in (tool.name, "*") for kind, named in named_kinds.items() if wanted in named
         ]
         chosen: Kind | None = matching[0] if matching else None
-        print(f"{one_line(tool.name, 60)}  {one_line(tool.description or '', 200)}")
+        print("\n    ".join(_whole(tool)))
         if decided:
             chosen = _kind(suggested(tool))
         if chosen is not None:
@@ -162,6 +162,20 @@ def _review(server: McpServer, args: argparse.Namespace) -> int:
         accept(server.name, server.endpoint, tools, kinds)
         print(f"remembered for {one_line(server.name, 60)}, until it changes its tools")
     return 0
+
+
+def _whole(tool: Any) -> list[str]:
+    """All that a model reads of a tool: who says what it does has seen it, with what no screen shows written out."""
+    from treadle._safety.hidden import visible
+
+    fields = _mapping(tool.input_schema.get("properties"))
+    lines = [f"{tool.name}  {tool.description or ''}"]
+    lines += [f"{name}: {_mapping(one).get('description', '')}" for name, one in fields.items()]
+    return [visible(" ".join(line.split())) for line in lines]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _kind(suggestion: Kind) -> Kind | None:

@@ -43,6 +43,8 @@ class Eager:
 
     def discard(self) -> None:
         """The reply was not adopted, or is done with: stop what nobody asked for."""
+        if not self._writing and not self._started:
+            return
         self._writing.clear()
         for task, _ in self._started.values():
             task.cancel()

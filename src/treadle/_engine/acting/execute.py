@@ -28,8 +28,10 @@ from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_fai
 from treadle._engine.requests.media import prepared_result
 from treadle._engine.requests.spending import hold_answer, set_aside, settle
 from treadle._models.transport.redirects import MOST
+from treadle._safety.beside import read_beside
 from treadle._safety.hidden import unseen_in
 from treadle._safety.logs import get_logger, log_handled
+from treadle._safety.tree import size_of
 from treadle._tools.base import Approval, Tool, ToolOutcome
 from treadle._tools.external import outcome_of_answer
 from treadle._tools.runner import run_call, wrong_arguments
@@ -315,7 +317,12 @@ async def _run(run: Execution, admitted: Admitted, iteration: int, extras: Mappi
         given = call if run.masks is None else run.masks.for_tool(call)
         outcome = await run_call(tool, given, limits=run.limits, toolkit=toolkit, extras=extras, context=context)
     if run.masks is not None:
-        outcome = run.masks.outcome(outcome, run.limits.max_chars)
+        try:
+            outcome = await read_beside(size_of(outcome), run.masks.outcome, outcome, run.limits.max_chars)
+        except asyncio.CancelledError:  # the effect has happened, as below
+            outcome = run.masks.outcome(outcome, run.limits.max_chars)
+            await run.emit(_done(call.id, call.name, iteration, outcome, _act(run, admitted, call, tool)))
+            raise
     if isinstance(outcome.exception, GuardrailError):  # of the agent that has the conversation now: it stops the run
         raise outcome.exception
     if outcome.exception is not None:

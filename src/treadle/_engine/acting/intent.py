@@ -8,6 +8,7 @@ fails, a rule that cannot be checked: the call is outside, and a person is asked
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from itertools import product
 from typing import Any, cast
@@ -27,13 +28,13 @@ Execute = Callable[[Execution, ToolCall], Awaitable[ToolOutcome]]
 _MAX_LOOKUPS = 50
 
 
-async def inside_intents(run: Execution, tool: Tool, call: ToolCall, execute: Execute) -> bool:
+async def inside_intents(run: Execution, tool: Tool, call: ToolCall, execute: Execute, *, sends: bool) -> bool:
     """Return whether every run around that has an intent permits a call. Permits are counted, in the log. `execute`
-    makes the calls that look something up."""
+    makes the calls that look something up; what `sends` an address or a query is not permitted by its name alone."""
     holders = [one for one in run.around() if one.state.provenance.intent is not None]
     entries: list[tuple[Execution, int]] = []
     for holder in holders:
-        entry = await _Check(run, holder, call, execute).entry(tool)
+        entry = await _Check(run, holder, call, execute).entry(tool, sends=sends)
         if entry is None:
             return False
         entries.append((holder, entry))
@@ -50,17 +51,16 @@ class _Check:
     def __init__(self, run: Execution, holder: Execution, call: ToolCall, execute: Execute) -> None:
         self._run, self._holder, self._call, self._execute = run, holder, call, execute
         self._intent = cast("Intent", holder.state.provenance.intent)
-        self._words = UserWords(holder.state.provenance.words)
         self._parameters: Mapping[str, Any] = {}
         self._lookups = 0
         self._values_of: dict[bytes, list[Any]] = {}
 
-    async def entry(self, tool: Tool) -> int | None:
+    async def entry(self, tool: Tool, *, sends: bool) -> int | None:
         """Return the entry that permits the call: -1 for reading, None when there is none."""
         names = self._run.tools.names_of(tool)
         self._parameters = tool.parameters
         for source in self._intent.read:
-            if await self._is_of(source, names, self._call.args):
+            if not (sends and isinstance(source, str)) and await self._is_of(source, names, self._call.args):
                 return -1
         call_key = f"{self._run.id}:{self._call.id}"
         for index, permit in enumerate(self._intent.act):
@@ -84,7 +84,7 @@ class _Check:
 
     async def _obeys_permit(self, permit: Permit) -> bool:
         if permit.args is None:
-            return self._words.contain_call(self._call.args, self._parameters)
+            return await self._said(lambda words: words.contain_call(self._call.args, self._parameters))
         return await self._obeys(permit.args, self._call.args, self._parameters)
 
     async def _obeys(self, rules: Mapping[str, Rule], args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
@@ -105,9 +105,9 @@ class _Check:
         if rule.either is not None:
             return any([await self._allows(one, name, value) for one in rule.either])
         if rule.words:
-            return self._words.contain(name, value)
+            return await self._said(lambda words: words.contain(name, value))
         if rule.any is not None:
-            return isinstance(value, str) and self._may_go_out(value) and await self._has_read_only(
+            return isinstance(value, str) and await self._may_go_out(value) and await self._has_read_only(
                 self._intent.read if rule.any is True else rule.any or ()
             )  # fmt: skip
         try:
@@ -137,12 +137,23 @@ class _Check:
             )
         return same(template, value)
 
+    async def _said(self, holds: Callable[[UserWords], bool], more: int = 0) -> bool:
+        size = more + sum(map(len, self._holder.state.provenance.words))
+        return await read_beside(size, lambda: holds(self._words))
+
+    @cached_property
+    def _words(self) -> UserWords:
+        return UserWords(self._holder.state.provenance.words)
+
     # ---- what free text may carry
 
-    def _may_go_out(self, text: str) -> bool:
+    async def _may_go_out(self, text: str) -> bool:
         """No address that the person has not written goes along. What an attacker writes out in words is not found:
         this saves questions about mistakes, and the sources decide."""
-        return all(self._words.contain("", one) for form in ADDRESSES for one in form.findall(text))
+        return await self._said(
+            lambda words: all(words.contain("", one) for form in ADDRESSES for one in set(form.findall(text))),
+            len(text),
+        )
 
     async def _has_read_only(self, sources: Sequence[str | Source]) -> bool:
         """Return whether everything that was read so far came from these sources. What a source is called elsewhere (a

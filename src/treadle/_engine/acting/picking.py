@@ -20,13 +20,16 @@ Result = tuple[Mapping[str, Any], str]
 _MAX_ROWS = 10_000
 _MAX_VALUES = 200
 _LABEL = re.compile(r"([^\W\d_][^:\n]{0,40}): +(\S.*)")
-_LEADING_NUMBER = re.compile(r"[$€£¥]?\s{0,3}(-?\d[\d,]{0,30}(?:\.\d{1,30})?)")
+_DIGITS = r"-?(?:\d{1,3}(?:,\d{3}){1,10}|\d{1,30})(?:\.\d{1,30})?"
+"""A comma stands before three digits, or it is no number: "12,50" may be twelve and a half."""
+_LEADING_NUMBER = re.compile(rf"[$€£¥]?\s{{0,3}}({_DIGITS})(?!\d|[.,]\d)")
+_NUMBER = re.compile(rf"(?<![\w.,\-\u2212]){_DIGITS}(?![\w-]|[.,]\d)")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?(?![\d-])")
 _TYPES = {
     "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
     "url": re.compile(r"(?:https?://|\bwww\.)[^\s\"'<>)\]}\\,]+"),
-    "money": re.compile(r"(?<![\w.,-])-?\d[\d,]{0,30}(?:\.\d{1,30})?(?![\w-]|[.,]\d)"),
-    "number": re.compile(r"(?<![\w.,-])-?\d[\d,]{0,30}(?:\.\d{1,30})?(?![\w-]|[.,]\d)"),
+    "money": _NUMBER,
+    "number": _NUMBER,
     "account": re.compile(r"\b[A-Z]{2}\d[A-Z0-9]{8,32}\b"),
     "date": re.compile(r"(?<![\d-])\d{4}-\d{2}-\d{2}(?![\d-])"),
     "path": re.compile(r"(?<![\w./-])(?:[\w.-]{0,60}/){0,20}[\w-]{1,60}\.[A-Za-z]\w{0,5}\b"),
@@ -63,7 +66,7 @@ def number(value: Any) -> Decimal | None:
     """Return the number that a value is or begins with."""
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         return Decimal(str(value))
     match = _LEADING_NUMBER.match(value.strip()[:80]) if isinstance(value, str) else None
     return Decimal(match[1].replace(",", "")) if match else None

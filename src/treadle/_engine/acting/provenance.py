@@ -42,20 +42,22 @@ async def objection(run: Execution, tool: Tool, call: ToolCall, execute: Execute
     if has_intent:
         from treadle._engine.acting.intent import inside_intents  # most runs have none
 
-        if await inside_intents(run, tool, call, execute):
+        if await inside_intents(run, tool, call, execute, sends=sends(tool)):
             return ""
         after = f"outside of what was asked for{f', {after}' if after else ''}"
     if not _acts(tool, has_intent):
         # Who sent the history along has it already; what was read since then is another matter.
-        silent = all(source == SENT_ALONG for source in sources) or _says_nothing(run, tool, call)
+        silent = all(source == SENT_ALONG for source in sources) or await _says_nothing(run, tool, call)
         carrier = "address" if reads_addresses(tool) else "query"
         return "" if silent else f"after reading {source}, which the {carrier} could carry away"
     if has_intent:
         return after
-    from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
+    from treadle._engine.acting.user_words import in_words  # its patterns cost more than most runs need
 
-    words = UserWords([text for one in around for text in one.state.provenance.words])
-    asked_for = words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters)
+    asked_for = await in_words(
+        [text for one in around for text in one.state.provenance.words],
+        lambda words: words.name_act(tool.all_names[-1]) and words.contain_call(call.args, tool.parameters),
+    )
     return "" if asked_for else after
 
 
@@ -74,7 +76,7 @@ def sends(tool: Tool) -> bool:
     return reads_addresses(tool) or _home(tool).startswith((_PUBLIC, _SERVICES))
 
 
-def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
+async def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
     """Return whether a request tells whoever gets it nothing of what was read: a person or the operator wrote exactly
     this one, or nothing but the web was read, where a query says what anybody could have read, and an address is a link
     there, was read before, or is where a page redirects to. Where more was read, which of them it is, and how often,
@@ -84,10 +86,9 @@ def _says_nothing(run: Execution, tool: Tool, call: ToolCall) -> bool:
     fixed += [one.state.started.system for one in around if one.state.started and one.state.started.origin == "person"]
     only_web = all(map(_read_web_only, around))
     if not reads_addresses(tool):
-        from treadle._engine.acting.user_words import UserWords  # its patterns cost more than most runs need
+        from treadle._engine.acting.user_words import in_words  # its patterns cost more than most runs need
 
-        words = UserWords(fixed)
-        return only_web or words.contain_each(call.args, tool.parameters)
+        return only_web or await in_words(fixed, lambda words: words.contain_each(call.args, tool.parameters))
     address = str(call.args.get(_ADDRESS, "")).rstrip(".,;:!?")
     if any(address in _links(text) for text in fixed) or (only_web and call.id in run.calls.redirects):
         return True

@@ -50,17 +50,23 @@ async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
     """A verdict for each waiting call; `Pause` names every call that waits for a person. Who can be asked is asked
     about all of them together."""
     lost_extras = run.state.calls.extras_pending and not extras
-    indices = {call_id: index for index, call_id in enumerate(run.state.calls.open)}
     verdicts: dict[str, Admitted | ToolOutcome] = {}
     pauses: dict[str, Pause] = {}
-    pending = list(run.state.calls.pending())
-    for open_call in pending:
+    pending = [(index, one) for index, one in enumerate(run.state.calls.open.values()) if one.done is None]
+    for index, open_call in pending:
         call = open_call.call
-        refusal = _refusal(run, open_call, indices[call.id], lost_extras)
+        refusal = _refusal(run, open_call, index, lost_extras)
         try:
             verdicts[call.id] = refusal or await admit(run, call, extras=extras, ask=False)
         except Pause as pause:
             pauses[call.id] = pause
+    if pauses:
+        await _decide(run, verdicts, pauses)
+    return [(open_call, verdicts[open_call.call.id]) for _, open_call in pending]
+
+
+async def _decide(run: Execution, verdicts: dict[str, Admitted | ToolOutcome], pauses: dict[str, Pause]) -> None:
+    """Ask about the calls that wait for a person, and add their verdicts."""
     undecided = {call_id: pause for call_id, pause in pauses.items() if isinstance(pause, Undecided)}
     verdicts |= held(run, list(undecided.values())) if undecided else {}
     open_now = {call_id: one for call_id, one in undecided.items() if call_id not in verdicts}
@@ -72,7 +78,6 @@ async def _admit_all(run: Execution, extras: dict[str, Any]) -> list[Judged]:
         except Pause as pause:
             pauses[call_id] = pause
     raise_together([pause for call_id, pause in pauses.items() if call_id not in verdicts])
-    return [(open_call, verdicts[open_call.call.id]) for open_call in pending]
 
 
 def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool) -> ToolOutcome | None:
@@ -95,7 +100,9 @@ def _refusal(run: Execution, open_call: OpenCall, index: int, lost_extras: bool)
 
 def _batches(run: Execution, judged: list[Judged]) -> list[list[Judged]]:
     """Calls that may run side by side, together; a tool that is not concurrency-safe stands alone."""
-    if len(judged) == 1 or run.settings.max_parallel == 1:
+    if len(judged) == 1:
+        return [judged]
+    if run.settings.max_parallel == 1:
         return [[item] for item in judged]
     batches: list[list[Judged]] = []
     joinable = False

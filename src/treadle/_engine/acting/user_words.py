@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from typing import Any, cast
 
+from treadle._safety.beside import read_beside
 from treadle._types.dates import replace_dates
 
 _JOINS = "._@/:+-\\~#?=&%"
@@ -34,6 +35,11 @@ _SIGNED_MONEY = re.compile(r"(?<!\w)-\s?[$€£¥]\s?(?=\d)")
 _DATE_VALUE = re.compile(r"(\d{4}-\d{2}-\d{2})?(?:[T ]?(\d{2}):(\d{2})(?::00)?)?", re.ASCII)
 
 
+async def in_words(texts: Sequence[str], holds: Callable[[UserWords], bool]) -> bool:
+    """Return whether something holds for what a user has said."""
+    return await read_beside(sum(map(len, texts)), lambda: holds(UserWords(texts)))
+
+
 class UserWords:
     """What a user has said, prepared for looking values up in it."""
 
@@ -47,7 +53,7 @@ class UserWords:
         self._lower = [text.lower() for text in self._texts]
         self._numbers = {number for text in _NUMBER.findall(everything) if (number := _decimal(text)) is not None}
         self._amounts = {number for text in _MONEY.findall(everything) if (number := _decimal(text)) is not None}
-        self._dates, self._times = _dates(everything), _times(everything)
+        self._dates, self._times = days_in(everything), times_in(everything)
         self._everything = everything.lower()
 
     def name_act(self, tool: str) -> bool:
@@ -126,12 +132,12 @@ def _is_value(text: str, value: str) -> bool:
     if not all(word[:1].isupper() for word in value.split()):
         return False
     return any(
-        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not _begins_sentence(text, at)
+        _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not begins_sentence(text, at)
         for at in _places(text, value)
     )
 
 
-def _begins_sentence(text: str, at: int) -> bool:
+def begins_sentence(text: str, at: int) -> bool:
     """Return whether a place in a text is the first of a sentence or a line."""
     while at > 0 and (text[at - 1].isspace() or text[at - 1] in "\"'“("):
         at -= 1
@@ -239,7 +245,7 @@ def _decimal(text: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _dates(text: str) -> set[str]:
+def days_in(text: str) -> set[str]:
     """The days the text names, as ISO dates; one without a year is meant in any year the text names."""
     days: list[tuple[int, int, int]] = []
 
@@ -258,7 +264,7 @@ def _iso(year: int, month: int, day: int) -> str:
         return ""
 
 
-def _times(text: str) -> set[int]:
+def times_in(text: str) -> set[int]:
     """The times of day the text names, in minutes, and the ends of what starts then and lasts as long as it says."""
     clock = [(hour, minute, half) for hour, minute, half in _CLOCK.findall(text)]
     clock += [(hour, "0", half) for hour, half in _HOUR.findall(text)]

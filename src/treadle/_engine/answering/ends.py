@@ -58,7 +58,7 @@ async def conclude(run: Execution, answer: str, reason: StopReason) -> None:
             await run.emit(MessageAdded(verdict, plugin_name(hook)))
             return
     left = left_to_ask(run) if may_go_on and reason == "answer" else None
-    if may_go_on and reason == "answer" and (events := (left,) if left else sent_back(run, answer)):
+    if may_go_on and reason == "answer" and (events := (left,) if left else await sent_back(run, answer)):
         run.answer.retract()
         await run.emit(*events)
         return
@@ -108,7 +108,7 @@ async def finish(
             success, error = False, failure
             if reason in ("answer", "final_tool"):  # what was wanted is not there: the text is what was found before
                 reason, source = "error", "error"
-    answer, success, error = settled(run, answer, reason, success, error)
+    answer, success, error = await settled(run, answer, reason, success, error)
     if may_go_on:
         if _takes_time(run) and await run.last_drain():
             return
@@ -120,7 +120,7 @@ async def finish(
     if state.answer.done is None:
         if source not in (*SECOND_PHASE, "fallback"):
             await run.emit(AnswerStarted(source))
-        run.answer.settle(answer, source)
+        await run.answer.settle(answer, source)
         await run.emit(AnswerDone(answer, source))
     task_successful = state.answer.task_successful
     finished = RunFinished(
@@ -185,7 +185,7 @@ async def limit_reached(run: Execution) -> None:
     raises = settings.on_limit == "raise"
     if raises:
         run.ending.raises = error
-    draft = last_words(run) if settings.on_limit in ("fallback", "salvage") else ""
+    draft = await last_words(run) if settings.on_limit in ("fallback", "salvage") else ""
     await finish(run, draft, "limit", success=False, error=error, written=raises)
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from treadle._engine.core.execution import Execution
 from treadle._engine.requests.model_calls import ask as ask_model
 from treadle._engine.structured import structured_llm_call
+from treadle._safety.beside import read_beside
 from treadle._tools.schemas import Parameter, describe
 from treadle._tools.validation import check_schema, checker
 from treadle._types.errors import SchemaError
@@ -89,7 +90,7 @@ async def typed_answer(run: Execution, answer: str) -> tuple[Any, dict[str, Any]
             extract_json,  # its many expressions are compiled when a reply is first read
         )
 
-        value, _ = extract_json(answer)
+        value, _ = await read_beside(len(answer), extract_json, answer)
         if isinstance(value, dict):
             raw = cast(dict[str, Any], value)
             whole = _restored(run, raw)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import re
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -12,6 +13,7 @@ from treadle._types.events import OutputPartial
 
 _STEP = 16
 """A text of so many characters is read again only when it has grown by one: reading costs what the whole is long."""
+_INSIDE_STRING = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 
 
 class PartialReader:
@@ -25,6 +27,7 @@ class PartialReader:
         self._text = ""
         self._read = 0
         self._last: dict[str, Any] = {}
+        self._growing = Growing()
 
     def feed(self, text: str) -> OutputPartial | None:
         self._text += text
@@ -32,7 +35,7 @@ class PartialReader:
             return None
         self._read = len(self._text)
         shape = self.shape
-        for candidate in closed(self._text):
+        for candidate in self._growing.closed(self._text):
             data = self._fitting(candidate)
             if data is not None:
                 if data == self._last:
@@ -42,7 +45,7 @@ class PartialReader:
         return None
 
     def reset(self) -> None:
-        self._text, self._read, self._last = "", 0, {}
+        self._text, self._read, self._last, self._growing = "", 0, {}, Growing()
 
     @property
     def shape(self) -> OutputShape:
@@ -54,7 +57,7 @@ class PartialReader:
     def _fitting(self, text: str) -> dict[str, Any] | None:
         try:
             value: Any = msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
         if not isinstance(value, dict) or not value:
             return None
@@ -77,74 +80,77 @@ def _unfinished(schema: Any) -> Any:
     return loose
 
 
-def closed(text: str) -> list[str]:
-    """A JSON object that was begun as whole ones: with the text that is being written, and without it."""
-    start = text.find("{")
-    if start < 0:
-        return []
-    scan = _Scan(text, start)
-    found: list[str] = []
-    if scan.growing >= 0:
-        found.append(text[start : scan.growing] + '"' + scan.closers)
-    if scan.safe >= 0:
-        found.append(text[start : scan.safe] + scan.safe_closers)
-    return found
+class _Open(NamedTuple):
+    """A bracket that is open: each place in a text keeps those around it at no cost."""
+
+    closer: str
+    around: _Open | None
 
 
-class _Scan:
-    """Where a JSON text can be cut so that it is whole when its brackets are closed."""
+class Growing:
+    """A JSON object that is being written: where it can be cut so that it is whole when its brackets are closed."""
 
-    def __init__(self, text: str, start: int) -> None:
-        self.safe, self.safe_closers = -1, ""
+    def __init__(self) -> None:
+        self._start = self._at = -1
+        self._inner: _Open | None = None
+        self._key = self._over = False
+        self._safe = -1
         """The end of the last complete value."""
-        self.growing = -1
-        """The end of a string value that is being written."""
-        stack: list[str] = []
-        key, position = False, start
-        while position < len(text):
-            char = text[position]
+        self._safe_inner: _Open | None = None
+
+    def closed(self, text: str) -> list[str]:
+        """Return the object as whole ones: with the text that is being written, and without it. `text` is all that has
+        come; what was read of it before is not read again."""
+        if self._start < 0:
+            self._start = self._at = text.find("{")
+        if self._start < 0:
+            return []
+        begun = self._read(text)
+        found: list[str] = []
+        if begun >= 0 and not self._key:
+            found.append(text[self._start : len(text) - _loose_end(text, begun + 1)] + '"' + _closing(self._inner))
+        if self._safe >= 0:
+            found.append(text[self._start : self._safe] + _closing(self._safe_inner))
+        return found
+
+    def _read(self, text: str) -> int:
+        """Read on. Returns where a string begins that has no end yet; -1 if none does."""
+        while self._at < len(text) and not self._over:
+            char = text[self._at]
             if char == '"':
-                end = _string_end(text, position + 1)
-                if end < 0:
-                    if not key:
-                        self.growing = len(text) - _loose_end(text, position + 1)
-                    break
-                position = end
-                if not key:
-                    self._mark(position + 1, stack)
+                inside = _INSIDE_STRING.match(text, self._at + 1)
+                end = inside.end() if inside is not None else len(text)
+                if not text.startswith('"', end):
+                    return self._at
+                self._at = end
+                if not self._key:
+                    self._mark(end + 1)
             elif char in "{[":
-                stack.append("}" if char == "{" else "]")
-                key = char == "{"
-                self._mark(position + 1, stack)
+                self._inner = _Open("}" if char == "{" else "]", self._inner)
+                self._key = char == "{"
+                self._mark(self._at + 1)
             elif char in "}]":
-                if not stack:
-                    break
-                stack.pop()
-                key = False
-                self._mark(position + 1, stack)
-                if not stack:
-                    break
+                self._inner = self._inner.around if self._inner is not None else None
+                self._key, self._over = False, self._inner is None
+                self._mark(self._at + 1)
             elif char == ":":
-                key = False
+                self._key = False
             elif char == ",":
-                key = bool(stack) and stack[-1] == "}"
-                self._mark(position, stack)
-            position += 1
-        self.closers = "".join(reversed(stack))
+                self._key = self._inner is not None and self._inner.closer == "}"
+                self._mark(self._at)
+            self._at += 1
+        return -1
 
-    def _mark(self, end: int, stack: list[str]) -> None:
-        self.safe, self.safe_closers = end, "".join(reversed(stack))
+    def _mark(self, end: int) -> None:
+        self._safe, self._safe_inner = end, self._inner
 
 
-def _string_end(text: str, position: int) -> int:
-    while 0 <= position < len(text):
-        if text[position] == "\\":
-            position += 2
-        elif text[position] == '"':
-            return position
-        else:
-            position += 1
-    return -1
+def _closing(bracket: _Open | None) -> str:
+    closers: list[str] = []
+    while bracket is not None:
+        closers.append(bracket.closer)
+        bracket = bracket.around
+    return "".join(closers)
 
 
 def _loose_end(text: str, start: int) -> int:

@@ -6,6 +6,7 @@ be had, what was found so far. A thought is never an answer.
 
 from __future__ import annotations
 
+from treadle._dialects.base import Decision
 from treadle._engine.answering.material import (
     own_words_messages,
     synthesis_messages,
@@ -18,6 +19,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, plugin_name, report_failure
 from treadle._engine.requests.model_calls import ask
 from treadle._engine.requests.spending import covers_answer
+from treadle._safety.beside import read_beside
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, JournalError
@@ -146,13 +148,13 @@ async def _request(run: Execution, component: str, reason: StopReason, draft: st
             messages = [SystemMessage(run.prompts.get("salvage", SALVAGE)), UserMessage(facts)]
         case _:
             return await _forced(run, "budget" if reason == "budget" else "limit")
-    return _text_of(run, await ask(run, component, messages, stream=run.log.watched))
+    return await _text_of(run, await ask(run, component, messages, stream=run.log.watched))
 
 
-def _text_of(run: Execution, reply: Reply) -> str:
+async def _text_of(run: Execution, reply: Reply) -> str:
     text = said(reply.text).strip()
     if text.startswith(("{", "[")):  # perhaps it goes on as the loop did: then it is read as a reply of the loop
-        decision = run.current.dialect.decode(reply, run.state.tools)
+        decision = await _decoded(run, reply)
         return "" if decision.calls else (decision.answer or text).strip()
     return text
 
@@ -163,16 +165,20 @@ async def _forced(run: Execution, why: str) -> str:
     messages = [*whole_conversation(run), UserMessage(prompt, kind="note")]
     if why == "budget" and not covers_answer(run, messages):
         messages = _as_much_as_is_covered(run, prompt)
-        return _text_of(run, await ask(run, "final", messages, stream=run.log.watched))
+        return await _text_of(run, await ask(run, "final", messages, stream=run.log.watched))
     encoding = run.current.renderer.encoding(run.state, must_answer=True)
     reply = await ask(
         run, "final", messages, tools=encoding.tools, tool_choice=encoding.tool_choice, format=encoding.format,
         stream=run.log.watched, tuned=encoding.tuned,
     )  # fmt: skip
-    decision = run.current.dialect.decode(reply, run.state.tools)
+    decision = await _decoded(run, reply)
     if decision.answer is not None or decision.calls:  # beside a call there is only a thought
         return (decision.answer or "").strip()
-    return _words_in(run, said(reply.text))
+    return await _words_in(run, said(reply.text))
+
+
+async def _decoded(run: Execution, reply: Reply) -> Decision:
+    return await read_beside(len(reply.text), run.current.dialect.decode, reply, run.state.tools)
 
 
 def _as_much_as_is_covered(run: Execution, prompt: str) -> list[Message]:
@@ -208,10 +214,10 @@ def said(text: str) -> str:
     return "" if text in NOTHING else text
 
 
-def _words_in(run: Execution, text: str) -> str:
+async def _words_in(run: Execution, text: str) -> str:
     from treadle._dialects.watching.answers import words_in  # only for replies that could not be read
 
-    return words_in(run.current.dialect, text).strip()
+    return (await read_beside(len(text), words_in, run.current.dialect, text)).strip()
 
 
 def last_reply(run: Execution) -> str:
@@ -220,7 +226,7 @@ def last_reply(run: Execution) -> str:
     return said(last.text) if isinstance(last, AssistantMessage) and problem not in ("", EMPTY) else ""
 
 
-def last_words(run: Execution) -> str:
+async def last_words(run: Execution) -> str:
     """Return what that text says to a person."""
     text = last_reply(run)
-    return _words_in(run, text) if text else ""
+    return await _words_in(run, text) if text else ""

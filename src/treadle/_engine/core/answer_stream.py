@@ -33,7 +33,7 @@ class AnswerStream:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._pieces: list[str] = []
-        self._held = ""
+        self._held: list[str] = []
         self._partial: PartialReader | None = None
 
     def read_typed(self, reader: PartialReader) -> None:
@@ -49,17 +49,19 @@ class AnswerStream:
         """Show more of it."""
         if not self._log.watched:
             return
-        text = self._held + text
         typed = self._partial is not None
         if not self._pieces:  # the text of a typed answer begins with its object: what is before that is not shown
             text = text[text.find("{") :] if typed and "{" in text else "" if typed else text.lstrip()
         shown = text.rstrip(_AROUND if typed else None)
-        self._held = text[len(shown) :]
+        held = text[len(shown) :]
         if shown:
+            shown = "".join([*self._held, shown])
+            self._held.clear()
             self._pieces.append(shown)
             self._log.show(AnswerDelta(shown, provisional))
             if self._partial is not None and (grown := self._partial.feed(shown)) is not None:
                 self._log.show(grown)
+        self._held.append(held)
 
     def retract(self) -> None:
         """It was a thought: whoever shows it moves it."""
@@ -72,15 +74,15 @@ class AnswerStream:
         self._log.show(Reset(component, attempt))
         self._forget()
 
-    def settle(self, answer: str, source: str) -> None:
+    async def settle(self, answer: str, source: str) -> None:
         """The answer is known: show what is missing of it, or all of it in place of something else."""
-        shown = self._log.as_shown(self.text) if self._pieces else ""
-        answer = self._log.as_shown(answer) if shown else answer  # what is recorded is without secrets, too
+        shown = await self._log.as_shown(self.text) if self._pieces else ""
+        answer = await self._log.as_shown(answer) if shown else answer  # what is recorded is without secrets, too
         words = answer.lstrip() if shown else answer
         if not words.startswith(shown):
             self.void(source)
             words, shown = answer, ""
-        self._held = ""
+        self._held.clear()
         if rest := words[len(shown) :]:
             self._pieces.append(rest)
             self._log.show(AnswerDelta(rest))
@@ -97,6 +99,6 @@ class AnswerStream:
 
     def _forget(self) -> None:
         self._pieces.clear()
-        self._held = ""
+        self._held.clear()
         if self._partial is not None:
             self._partial.reset()

@@ -18,7 +18,7 @@ from treadle._dialects.base import Prompts
 from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.blueprint import Blueprint, Origin
 from treadle._engine.core.budget import BudgetTracker
-from treadle._engine.core.experiment import is_experiment, takes_part
+from treadle._engine.core.experiment import EXPERIMENT, takes_part
 from treadle._engine.core.hooks import Hooks
 from treadle._engine.core.inbox import Inbox
 from treadle._engine.core.lifecycle import Lifecycle
@@ -186,7 +186,7 @@ class Execution:
     def in_experiment(self) -> bool:
         """Return whether its log, or that of a run around it, says that it only tries something out: nothing with an
         effect may run in it, whoever drives it."""
-        return any(is_experiment(around.state) for around in self.around())
+        return EXPERIMENT in self.state.notes or (self.parent is not None and self.parent.in_experiment)
 
     # ---- what goes into the log
 

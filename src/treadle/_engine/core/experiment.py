@@ -11,7 +11,6 @@ from typing import Any
 
 from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, Record
-from treadle._types.state import RunState
 
 EXPERIMENT = "experiment"
 """The component of the note."""
@@ -21,10 +20,6 @@ def experiment_mark(records: Iterable[Record]) -> Noted | None:
     """The note that makes a log an experiment, if it has one."""
     found = (record.event for record in records)
     return next((event for event in found if isinstance(event, Noted) and event.component == EXPERIMENT), None)
-
-
-def is_experiment(state: RunState) -> bool:
-    return EXPERIMENT in state.notes
 
 
 def experiment_of(mark: Noted) -> str:

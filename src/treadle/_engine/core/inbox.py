@@ -16,7 +16,7 @@ from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError, RunEndedError
 from treadle._types.events import Approved, ReplyConstrained, ToolAnswered
 from treadle._types.ids import fresh_id
-from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart, join_content, text_of
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart, join_content, text_of, with_names
 
 _LOOK_EVERY = 0.05
 Media = tuple[ImagePart | AudioPart | FilePart, ...]
@@ -37,13 +37,6 @@ def _content_of(payload: Mapping[str, Any]) -> Content:
         return join_content((text, tuple(checked(part) for part in media)))
     except (msgspec.ValidationError, ConfigError) as error:  # it came from another process: what can be read counts
         return f"{text}\n[what came with this message cannot be read: {error}]"
-
-
-def _in_words(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    named = [f"[{part.name or part.mime}]" for part in content if not isinstance(part, TextPart)]
-    return "\n".join(filter(None, [text_of(content), *named]))
 
 
 class Inbox:
@@ -89,7 +82,7 @@ class Inbox:
     def unread(self) -> tuple[str, ...]:
         """Return what waits to be read."""
         with self._lock:
-            return tuple(map(_in_words, self._waiting.values()))
+            return tuple(map(with_names, self._waiting.values()))
 
     def recall(self, item_id: str) -> bool:
         with self._lock:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from treadle._engine.core.redaction import EventRedactor, LiveRedaction
 from treadle._journal.base import Journal
 from treadle._journal.catalog.values import summary_of
+from treadle._safety.beside import LONG, read_beside
 from treadle._safety.logs import get_logger, log_handled
+from treadle._safety.tree import size_of
 from treadle._types.errors import JournalError
 from treadle._types.events import AnswerDelta, AnswerRetracted, Event, Record, Reset, RunFinished
 from treadle._types.state import RunState
@@ -79,9 +81,12 @@ class Log:
 
     async def emit(self, *events: Event) -> None:
         """Store events, fold them, show them. A journal that fails stops the run; a display that fails is dropped."""
+        if self._is_long(events):
+            await _uninterrupted(self._mask_and_store(events))
+            return
         if self.journal is None:
             for event in events:
-                self._keep(event)
+                self._keep(self._clean(event))
             return
         if self._redact is not None or self._masks is not None:
             events = tuple(self._clean(event) for event in events)
@@ -97,11 +102,11 @@ class Log:
     async def defer(self, event: Event) -> None:
         """Fold an event now and store it together with the next one. Only for an event on which nothing is done or
         shown before that: a crash in between is a crash before the event."""
-        if self.journal is None:
-            self._keep(event)
-            return
-        if self._lock.locked():
+        if self._lock.locked() or self._is_long(event):
             await self.emit(event)
+            return
+        if self.journal is None:
+            self._keep(self._clean(event))
             return
         record = self._record(self._clean(event), self.state.seq + 1)
         self.deferred.append(record)
@@ -110,7 +115,6 @@ class Log:
 
     def _keep(self, event: Event) -> None:
         """Without a journal there is nothing to wait for."""
-        event = self._clean(event)
         if self._live is not None:
             self._show_ends(self._live, event)
         self._offset = 0
@@ -119,6 +123,18 @@ class Log:
         self.state.apply(record)
         if self._sinks:
             self.forward(record)
+
+    def _is_long(self, value: Any) -> bool:
+        """Return whether masking it would keep everything else from running."""
+        return self._masks is not None and size_of(value) >= LONG
+
+    async def _mask_and_store(self, events: Sequence[Event]) -> None:
+        clean = await read_beside(LONG, lambda: [self._clean(event) for event in events])
+        if self.journal is not None:
+            await self._store(self.journal, clean)
+            return
+        for event in clean:
+            self._keep(event)
 
     async def _store(self, journal: Journal, events: Sequence[Event]) -> None:
         async with self._lock:
@@ -153,10 +169,10 @@ class Log:
         """Return what whoever watches has seen of the answer, without secrets, and what was not taken back."""
         return "".join(self._answer)
 
-    def as_shown(self, text: str) -> str:
+    async def as_shown(self, text: str) -> str:
         """A whole text as whoever watches sees it: without secrets."""
         text = text if self._redact is None else self._redact.text(text)
-        return text if self._masks is None else self._masks.masked(text)
+        return text if self._masks is None else await self._masks.taken(text)
 
     def _clean(self, event: Event) -> Event:
         """An event without secrets, and with what is masked."""

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from treadle._safety.beside import read_beside
+from treadle._safety.tree import size_of
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
 from treadle._types import events as ev
@@ -63,6 +65,10 @@ class Masks:
             ) from error
         return value
 
+    async def taken(self, value: T) -> T:
+        """`masked`, beside the event loop where the value is long."""
+        return await read_beside(size_of(value), self.masked, value)
+
     def restored(self, value: T) -> T:
         for mask in reversed(self._masks):
             value = mask.restored_tree(value)
@@ -87,13 +93,13 @@ class Masks:
         full = None if outcome.full is None else self.masked(outcome.full)
         return msgspec.structs.replace(outcome, content=content, full=full, artifacts=artifacts)
 
-    def check(self, request: Request) -> None:
+    async def check(self, request: Request) -> None:
         """The last look before a request is sent. What enters the state is masked, so there is nothing to find; if a
         component brings something past it, the request is not sent."""
         for item in (*request.messages, *request.tools):
             if id(item) in self._checked:
                 continue
-            if self.masked(item) != item:
+            if await self.taken(item) != item:
                 raise GuardrailError("mask", "a request would have held what is masked; it was not sent")
             self._checked[id(item)] = item  # kept alive, so that nothing else can have its id
 

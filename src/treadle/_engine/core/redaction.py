@@ -35,7 +35,7 @@ class EventRedactor:
             return event
         redactor = self._redactor if known_secrets.version == self._version else self.current()
         # One look at the whole event as JSON is much cheaper than a walk through its fields, and nearly always enough.
-        return redactor.tree(event) if redactor.suspects(ev.encode_event(event)) else event
+        return redactor.tree(event) if redactor.suspects(ev.encode_event(event).decode()) else event
 
     def text(self, text: str) -> str:
         return self.current().text(text)

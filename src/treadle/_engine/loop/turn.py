@@ -23,7 +23,7 @@ from treadle._models.base import refused_tools
 from treadle._safety.beside import read_beside
 from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError, RequestRefusedError
-from treadle._types.events import Event, MessageAdded, ThinkDone, ThinkStarted
+from treadle._types.events import UNREADABLE, Event, MessageAdded, ThinkDone, ThinkStarted
 from treadle._types.messages import AssistantMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Reply
 
@@ -34,7 +34,6 @@ NOT_REPAIRED = (
     "Go on with another step, or give the answer."
 )
 CALL_WANTED = "\n\nWhoever asked wants a call now, not an answer in words: call {tools}."
-UNREADABLE = "(could not parse LLM output as JSON)"
 
 
 async def turn(run: Execution) -> None:
@@ -212,7 +211,7 @@ async def unreadable(run: Execution) -> None:
         elif policy.exhausted == "observation" and last_reply(run):
             told = NOT_REPAIRED.replace("{problem}", state.turn.problem)
             await run.emit(MessageAdded(UserMessage(told, kind="observation"), "repair"))
-        elif text := last_words(run):
+        elif text := await last_words(run):
             await finish(run, text, "answer", success=False)
         else:
             await no_answer(run)

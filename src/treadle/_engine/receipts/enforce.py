@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle._engine.core.execution import Execution
+from treadle._safety.beside import read_beside
 from treadle._types.errors import GuardrailError
 from treadle._types.events import Event, LedgerEntry, MessageAdded, Noted, StopReason
 from treadle._types.messages import UserMessage
@@ -11,12 +12,12 @@ COMPONENT = "receipts"
 _ANSWERED = ("answer", "final_tool", "limit", "budget", "stuck")
 
 
-def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
+async def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
     """The records that send a proposed answer back, with what really happened; none if it may stand, or went back
     before."""
     if run.settings.receipts not in ("correct", "refuse") or COMPONENT in run.state.notes:
         return ()
-    missing = _hidden(run, answer)
+    missing = await _hidden(run, answer)
     if not missing:
         return ()
     from treadle._engine.receipts.admission import objection
@@ -25,7 +26,7 @@ def sent_back(run: Execution, answer: str) -> tuple[Event, ...]:
     return Noted(COMPONENT, {"told": len(missing)}), MessageAdded(note, COMPONENT)
 
 
-def settled(
+async def settled(
     run: Execution, answer: str, reason: StopReason, success: bool, error: BaseException | None
 ) -> tuple[str, bool, BaseException | None]:
     """The answer with a line for what it hides, whether the run is a success, and why not. Resumed after the answer was
@@ -35,7 +36,7 @@ def settled(
         return answer, success, error
     from treadle._engine.receipts.admission import told_in, with_lines  # its patterns are for runs that act
 
-    missing = _hidden(run, answer)
+    missing = await _hidden(run, answer)
     if not missing:
         return answer, success and not told_in(answer, run.state.ledger.entries), error
     if mode == "refuse":
@@ -45,9 +46,9 @@ def settled(
     return answer if typed or run.state.answer.done is not None else with_lines(answer, missing), False, error
 
 
-def _hidden(run: Execution, answer: str) -> list[LedgerEntry]:
+async def _hidden(run: Execution, answer: str) -> list[LedgerEntry]:
     if run.in_experiment or not run.state.ledger.calls:  # in an experiment nothing acts
         return []
     from treadle._engine.receipts.admission import hidden
 
-    return hidden(run.state.ledger.entries, answer)
+    return await read_beside(len(answer), hidden, run.state.ledger.entries, answer)

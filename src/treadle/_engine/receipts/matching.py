@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from treadle._engine.receipts.admission import denies, hedges, names_deed, regrets
+from treadle._engine.receipts.admission import admits, denies, hedges, names_deed, regrets
 from treadle._engine.receipts.values import Values, is_file, is_path, small, texts_in, values_in, values_of
 from treadle._engine.receipts.work import TEST_PROGRAMS, Work, work_of
 from treadle._types.acts import LedgerEntry
@@ -106,14 +106,26 @@ class Deeds:
 
     def receipt(self, sentence: str) -> Receipt | None:
         """The receipt of a sentence; None when it says nothing was done, or names nothing that could be looked up."""
-        if not (self.deeds or self._verbs) or sentence.rstrip().endswith("?") or denies(sentence):
+        if not (self.deeds or self._verbs) or sentence.rstrip().endswith("?"):
             return None
-        for work in self._works:
+        denied = denies(sentence)
+        for work in () if denied else self._works:
             if (receipt := _of_tests(work, sentence)) is not None:
                 return receipt
         values = self._values_of(sentence)
         receipt = self._of_values(sentence, values) if values else None
-        return self._of_files(values, receipt) if receipt is not None and self._works else receipt
+        if receipt is not None and self._works:
+            receipt = self._of_files(values, receipt)
+        if receipt is None or not denied:
+            return receipt
+        if not self._denies_a_deed(sentence, values):
+            return None
+        return Receipt("unclear", receipt.calls, receipt.why or "it denies something")
+
+    def _denies_a_deed(self, sentence: str, values: Values) -> bool:
+        """Return whether a sentence that denies something is about a call, and does not admit that it was not done."""
+        touched = [deed for deed in self.deeds if self._touches(deed, values)]
+        return bool(touched) and not any(admits(sentence, one.entry, alone=False) for one in self._undone(touched))
 
     def _of_files(self, values: Values, receipt: Receipt) -> Receipt:
         """The receipt of a sentence on files of a folder whose trees are in the log: these say what has changed."""
@@ -131,7 +143,7 @@ class Deeds:
     def _of_values(self, sentence: str, values: Values) -> Receipt | None:
         plain = f" {_plain(sentence)} "
         done = [deed for deed in self.deeds if deed.entry.state == "done"]
-        undone = [deed for deed in self._undone(done) if self._touches(deed, values)]
+        undone = [deed for deed in self._undone(self.deeds) if self._touches(deed, values)]
         if undone and regrets(sentence):
             return Receipt("unclear", (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
         whole = [deed for deed in done if self._holds(deed, deed.values, values)]
@@ -151,10 +163,10 @@ class Deeds:
             return Receipt(outcome, (undone[-1].entry.call_id,), undone[-1].entry.line[1:-1])
         return self._of_several(values, touched) if touched else self._of_none(sentence, values)
 
-    def _undone(self, done: Sequence[_Deed]) -> list[_Deed]:
-        """The calls that were not done, and for which no other call of the same makes up."""
-        same = {(deed.entry.tool, deed.entry.key) for deed in done}
-        return [d for d in self.deeds if d.entry.state != "done" and (d.entry.tool, d.entry.key) not in same]
+    def _undone(self, among: Sequence[_Deed]) -> list[_Deed]:
+        """The calls among these that were not done, and for which no other call of the same makes up."""
+        same = {(deed.entry.tool, deed.entry.key) for deed in self.deeds if deed.entry.state == "done"}
+        return [d for d in among if d.entry.state != "done" and (d.entry.tool, d.entry.key) not in same]
 
     def _says_more(self, deed: _Deed, sentence: str, values: Values) -> bool:
         """Return whether a sentence says something of a call beside what it was about: another value or text of it, or

@@ -18,6 +18,7 @@ from treadle._engine.requests.spending import reserve, settle, spent_by_failure,
 from treadle._models.base import Model, model_failure
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import (
+    CUT_OFF,
     AnswerPartial,
     ProviderToolsUsed,
     Sent,
@@ -42,13 +43,14 @@ from treadle._types.state import ANSWERING, CONVERSATION
 from treadle._types.usage import NO_USAGE
 
 OUTPUT = "output"
+"""The component that turns an answer into a typed one."""
 JUDGE = "analyzer"
 """Whose reply holds the answer of a plan, among other things."""
-"""The component that turns an answer into a typed one."""
 _SAVE_EVERY = 1.0
 """Seconds between two records of an answer that streams."""
+_AT_ONCE = 1_000
+"""Characters of a stream that are looked at in one turn of the event loop."""
 _UNFINISHED = BadReplyError("the reply is not complete")
-_CUT_OFF = "the request was cut off because the run was stopped"
 
 
 async def call_model(run: Execution, request: Request, iteration: int) -> tuple[Reply, float]:
@@ -58,7 +60,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
     attempt = 1
     while True:
         if run.masks is not None:
-            run.masks.check(request)
+            await run.masks.check(request)
         sent, reservation = await reserve(run, request, iteration)
         shown = _Show(run, sent, iteration)
         try:
@@ -89,7 +91,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
                     await settle(run, reservation, usage)
                 if not run.life.abandoned:  # what was shown, and what was spent on it, is in the log, too
                     await shown.save()
-                    await run.emit(ThinkFailed(request.component, iteration, attempt, _CUT_OFF, None, usage))
+                    await run.emit(ThinkFailed(request.component, iteration, attempt, CUT_OFF, None, usage))
             raise
         usage = spent_by_reply(run, sent, reply)
         if reservation is not None:
@@ -142,7 +144,7 @@ async def ask(
     """
     state = run.state
     if run.masks is not None:
-        messages, tools = [run.masks.masked(message) for message in messages], run.masks.masked(tools)
+        messages, tools = [await run.masks.taken(message) for message in messages], await run.masks.taken(tools)
     digest = digest_of(messages, tools, format)
     if replies := run.recovered.get((component, digest)):
         done = replies.pop(0)
@@ -187,7 +189,8 @@ async def ask(
 class _Show:
     """Shows one attempt at a reply while it is written, to whoever watches the run."""
 
-    __slots__ = ("_component", "_iteration", "_request", "_run", "_saved", "_saved_at", "_watcher", "any", "received")
+    __slots__ = ("_component", "_iteration", "_looked_at", "_request", "_run", "_saved", "_saved_at", "_watcher", "any",
+                 "received")  # fmt: skip
 
     def __init__(self, run: Execution, request: Request, iteration: int) -> None:
         self.any = False
@@ -198,19 +201,31 @@ class _Show:
         self._saved = 0
         self._saved_at = asyncio.get_running_loop().time()
         self._watcher: Watcher | None = None
+        self._looked_at = 0
+        """Characters since other work of the event loop was let in."""
 
-    def part(self, part: TextDelta | ReasoningDelta) -> None:
-        if not part.text or not self._run.log.watched:
+    async def part(self, part: TextDelta | ReasoningDelta) -> None:
+        """Show it. Everything else goes on between pieces, however much comes at once."""
+        if not self._run.log.watched:
             return
-        if isinstance(part, ReasoningDelta):
-            self._thought(part.text, reasoning=True)
+        for begin in range(0, len(part.text), _AT_ONCE):
+            text = part.text[begin : begin + _AT_ONCE]
+            if self._looked_at + len(text) > _AT_ONCE:
+                self._looked_at = 0
+                await asyncio.sleep(0)
+            self._looked_at += len(text)
+            self._text(text, reasoning=isinstance(part, ReasoningDelta))
+
+    def _text(self, text: str, *, reasoning: bool) -> None:
+        if reasoning:
+            self._thought(text, reasoning=True)
             return
         if self._component == OUTPUT:
-            self._run.answer.grow(part.text)
+            self._run.answer.grow(text)
             return
         if self._watcher is None:
             self._watcher = _watcher(self._run, self._component)
-        for piece in self._watcher.feed(part.text):
+        for piece in self._watcher.feed(text):
             self._piece(piece)
 
     async def save_in_time(self) -> None:
@@ -277,11 +292,11 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
                 elif request.component == OUTPUT and part.arguments:
                     run.answer.grow(part.arguments)
                 elif request.component == JUDGE:
-                    shown.part(TextDelta(part.arguments))
+                    await shown.part(TextDelta(part.arguments))
                     await shown.save_in_time()
             else:
                 shown.received += len(part.text)
-                shown.part(part)
+                await shown.part(part)
                 await shown.save_in_time()
     except BaseException as error:
         if (close := getattr(stream, "aclose", None)) is not None:

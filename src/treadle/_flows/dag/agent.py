@@ -143,7 +143,7 @@ class DagAgent(FlowAgent[OutputT_co]):
             secrets=self._secrets,
         )
         agent.settings = self.settings if run is None else run.settings
-        return agent
+        return self.inside(agent)
 
     def part(self, started: StepStarted, state: RunState) -> Agent[Any, Any] | None:
         steps = Plan.of_record(state.dag.plan).steps if state.dag.plan is not None else ()
@@ -218,7 +218,9 @@ class DagAgent(FlowAgent[OutputT_co]):
                 results += f"\n\nWhy that was not enough: {verdicts[-1].reasoning}"
             models = list(dict.fromkeys(["general", *(self.registry.names if self.registry else ())]))
             plan = await make_plan(run, list(run.tools.toolkit.names), models, results)
-        return plan if self.review is None else await self._reviewed(plan, self.review)
+        if self.review is None or run.in_experiment:  # a person is not asked again
+            return plan
+        return await self._reviewed(plan, self.review)
 
     async def _reviewed(self, plan: Plan, review: Review) -> Plan | None:
         try:

@@ -46,7 +46,7 @@ def texts(lab: Lab) -> list[Tried]:
     """
     first = lab.steps[0]
     changes = [(Change("prompt", before=piece), first) for piece in pieces(lab.started.system)]
-    changes += [(Change("prompt", name), 0) for name in lab.started.prompts]
+    changes += [(Change("prompt", name, text), 0) for name, text in lab.started.prompts.items()]
     changes += [*descriptions(lab), *messages(lab)]
     return sorted(changes, key=lambda tried: -lab.blame(tried[0].before))
 

@@ -6,7 +6,7 @@ and replayed like any other run. A model, a setting and a plug-in are the agent'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -21,6 +21,7 @@ from treadle._types.events import (
     Event,
     HistoryReplaced,
     Record,
+    StepDone,
     ToolDone,
     ToolsChanged,
 )
@@ -31,7 +32,7 @@ from treadle._types.state_values import Entry
 
 Kind = Literal[
     "nothing", "prompt", "description", "result", "passage", "again", "tools", "model", "dialect", "setting",
-    "threshold", "guard",
+    "threshold", "guard", "route",
 ]  # fmt: skip
 ADDED = "added"
 OFFERED = "offered"
@@ -46,8 +47,8 @@ class Change(Struct, frozen=True, omit_defaults=True):
     `records` are several. `again`: the call of record `record` is made again, not answered from the log. `tools`: the
     tool `name` is no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`:
     `name` becomes `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is
-    taken to want one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `nothing`: the same
-    again, to see what chance does.
+    taken to want one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `route`: the
+    component `name` of a document chooses `after`. `nothing`: the same again, to see what chance does.
     """
 
     kind: Kind
@@ -85,6 +86,8 @@ class Change(Struct, frozen=True, omit_defaults=True):
                 return f"the decision threshold {self.name}" + (f"={self.value!r}" if self.value is not None else "")
             case "guard":
                 return f"with{'' if self.after else 'out'} the plug-in {self.name}"
+            case "route":
+                return f"{self.name} choosing {self.after!r}" + f", not {self.before!r}" * bool(self.before)
             case "nothing":
                 return "nothing changed"
             case _:
@@ -111,6 +114,17 @@ def edited(text: str, before: str, after: str) -> str:
     return text.replace(before, after)
 
 
+def prompts_with(change: Change, prompts: Mapping[str, str]) -> dict[str, str]:
+    """Return the engine's prompts that were written anew, with the change; one that becomes empty is the engine's
+    own again."""
+    others = {name: text for name, text in prompts.items() if name != change.name}
+    if len(others) == len(prompts):
+        raise ConfigError(f"the run has no prompt {change.name!r} of its own")
+    changes = bool(change.before or change.after)
+    text = edited(_with(prompts[change.name], change), change.before, change.after) if changes else ""
+    return others | {change.name: text} if text.strip() else others
+
+
 def events_of(change: Change, state: RunState, agent: Agent[Any, Any], before: Sequence[Record] = ()) -> list[Event]:
     """Return the records to append after the fork. Raises `ConfigError` if there is nothing to change there."""
     reason = "experiment"
@@ -134,6 +148,8 @@ def events_of(change: Change, state: RunState, agent: Agent[Any, Any], before: S
             return [DialectDemoted(change.name, state.dialect, reason)]
         case "setting":
             return _undone(change, state, before, reason)
+        case "route":
+            return [StepDone(change.name, "completed", change.after, key=change.name, stop_reason="answer")]
         case _:
             return []
 

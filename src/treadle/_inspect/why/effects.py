@@ -24,7 +24,7 @@ from treadle._models.base import Model, complete
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, ConfigError, TreadleError
-from treadle._types.events import Noted, Record, ThinkDone, ToolDone, ToolStarted
+from treadle._types.events import Noted, Record, RunStarted, ThinkDone, ToolDone, ToolsChanged, ToolStarted
 from treadle._types.messages import SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Request, ToolSchema
 from treadle._types.state import fold
@@ -202,6 +202,10 @@ class ExperimentGate(Plugin):
         self._of_plugins: dict[str, Tool] = {
             tool.name: tool for plugin in plugins for tool in getattr(plugin, "tools", ())
         }
+        events = [record.event for record in records]
+        offered = {one.name for event in events if isinstance(event, RunStarted | ToolsChanged) for one in event.tools}
+        self._undeclared = {event.name for event in events if isinstance(event, ToolDone)} - offered
+        """Tools that the log has results of and no schema: what was imported need not say what was offered."""
         self._replayed: dict[bytes, int] = {}
         self.ran: list[str] = []
         """Tools that were run."""
@@ -210,7 +214,7 @@ class ExperimentGate(Plugin):
         """Calls whose result is not in the log."""
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        if call.name not in run.state.tool_names():
+        if call.name not in run.state.tool_names() | self._undeclared:
             offered = ", ".join(sorted(run.state.tool_names())) or "none"
             message = f"There is no tool {call.name!r}. The tools are: {offered}."
             return ToolOutcome(message, "unknown_tool", executed=False)

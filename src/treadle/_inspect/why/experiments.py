@@ -168,7 +168,10 @@ class Lab:
         self._tasks: dict[tuple[bytes, int, int, bool], asyncio.Task[Experiment]] = {}
         self._replies: dict[bytes, asyncio.Task[Reply]] = {}
         self._on_experiment = on_experiment
-        self.cuts = _cuts(records)
+        self.flow = agent if isinstance(agent, FlowAgent) else None
+        self.logs: dict[str, list[Record]] = {}
+        """The logs of the runs that a plan or document is made of."""
+        self.cuts = _cuts(records) if self.flow is None else _cuts_of_flow(records)
         """Where each step begins."""
         self.asked_at = {seq: step for seq, step in _asked(records) if step in self.cuts}
         """The step at which the call of each result was made."""
@@ -180,7 +183,7 @@ class Lab:
 
     @property
     def long(self) -> bool:
-        return len(self.cuts) > LONG
+        return len(self.cuts) > LONG and self.flow is None
 
     @property
     def steps(self) -> list[int]:
@@ -292,11 +295,19 @@ class Lab:
     def _agent(self, change: Change, trial: int) -> Agent[Any, Any]:
         settings = settings_with(change, self.agent, self.started)
         variant = agent_with(change, self.agent, settings, self.models)
-        variant.plugins = (*variant.plugins, ExperimentGate(self.records, change, variant.plugins, self.stand_ins))
+        records = [*(record for log in self.logs.values() for record in log), *self.records]
+        variant.plugins = (*variant.plugins, ExperimentGate(records, change, variant.plugins, self.stand_ins))
+        if isinstance(variant, FlowAgent):
+            same = Change("nothing")
+            variant.disarm = lambda one: self._disarmed(agent_with(same, one, one.settings, {}), same, trial)
+        return self._disarmed(variant, change, trial)
+
+    def _disarmed(self, variant: Agent[Any, Any], change: Change, trial: int) -> Agent[Any, Any]:
         variant.models = tuple(
-            CachedModel(model, self.budget, self._replies, trial, lambda profile: profile_with(change, profile))
+            model if isinstance(model, CachedModel)
+            else CachedModel(model, self.budget, self._replies, trial, lambda profile: profile_with(change, profile))
             for model in variant.models
-        )
+        )  # fmt: skip
         variant.toolkit = Toolkit(disarmed(tool) for tool in variant.toolkit)
         variant.journal = self.journal
         return variant
@@ -360,10 +371,11 @@ class Lab:
         records = await self.journal.load(experiment.runs[0])
         fork = next(r.seq for r in records if isinstance(r.event, Forked))
         cut = self.cuts[experiment.step]
-        before = next(
-            (r for r in renderings(self.records) if r.record.seq >= cut and r.event.component == "loop"), None
-        )
-        after = next((r for r in renderings(records) if r.record.seq > fork and r.event.component == "loop"), None)
+        # Each request is read before the next one is asked for: it is rendered from the log up to there.
+        asked = (r for r in renderings(self.records) if r.record.seq >= cut)
+        before = next((r for r in asked if self.flow or r.event.component == "loop"), None)
+        component = before.event.component if before is not None else ""
+        after = next((r for r in renderings(records) if r.record.seq > fork and r.event.component == component), None)
         if before is None or after is None:
             return ""
         one, other = _lines(before.request), _lines(after.request)
@@ -387,6 +399,12 @@ def _cuts(records: Sequence[Record]) -> dict[int, int]:
         if isinstance(record.event, ThinkStarted) and record.event.component == "loop" and record.seq > since
     }
     return begun if asked and begun else {0: 1} | begun
+
+
+def _cuts_of_flow(records: Sequence[Record]) -> dict[int, int]:
+    """Where a plan or document asks a model itself, begins a run inside, and ends."""
+    own = [record.seq for record in records if isinstance(record.event, ThinkStarted | StepStarted | RunFinished)]
+    return {0: own[0] if own else 1} | dict(enumerate(own, 1))  # a plan that was given stays
 
 
 def _asked(records: Sequence[Record]) -> list[tuple[int, int]]:

@@ -61,6 +61,11 @@ class Causes(Struct, frozen=True):
         inner = (change for one in self.inside for change in one.places)
         return (*(cause.change for cause in self.causes), *inner, *located)
 
+    @property
+    def explained(self) -> bool:
+        """Whether a cause was found, here or inside."""
+        return bool(self.causes) or any(one.explained for one in self.inside)
+
     def __str__(self) -> str:
         return as_text(self)
 
@@ -72,7 +77,7 @@ def as_text(result: Causes, *, most: int = 5) -> str:
             result.repeated_until
         )
         lines.append(f"the same again, without a change, goes right: {result.repeated}{until}")
-    if not result.causes:
+    if not result.explained:
         chance = "chance, as far as can be seen: " if result.repeated_until else ""
         better = " more often" if chance else ""
         lines.append(f"{chance}no single change that was tried makes it right{better}")
@@ -82,7 +87,8 @@ def as_text(result: Causes, *, most: int = 5) -> str:
         where = result.located.change
         name = f" ({where.name})" if where.name else ""
         place = f"record {where.record}{name}" if where.kind == "passage" else "the system prompt"
-        lines += ["", f"the wrong value {where.before!r} comes from {place}: with {where.after!r} there it goes right"]
+        line = f"the wrong value {where.before!r} comes from {place}: with {where.after!r} there it goes right"
+        lines += ["", f"it goes right with {where}; why it chose the other:" if where.kind == "route" else line]
     for one in result.inside:
         lines += ["", f"inside, {as_text(one, most=2)}"]
     if len(result.causes) > most:

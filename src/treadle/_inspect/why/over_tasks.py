@@ -24,7 +24,7 @@ from treadle._journal.base import Journal
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import BudgetExhaustedError, ConfigError
 
-_OF_ONE_RUN = ("nothing", "result", "passage", "again")
+_OF_ONE_RUN = ("nothing", "result", "passage", "again", "route")
 """Changes to what only one run has."""
 
 

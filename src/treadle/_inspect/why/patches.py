@@ -27,6 +27,8 @@ _LARGEST = 1_000_000
 """Bytes. A prompt or a tool does not stand in a larger file."""
 _PROMPTS = ("system", "instructions")
 """Arguments that build a system prompt."""
+_ROLES = ("'system'", "'developer'")
+"""Of the messages that do."""
 
 
 def patch_for(change: Change, files: Sequence[Path], agent: Agent[Any, Any]) -> tuple[str, str]:
@@ -137,9 +139,15 @@ def _texts(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def _prompt_literals(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Literals in the arguments that build a prompt, and in what is assigned to the names that stand there."""
+    """Literals in the arguments and messages that build a prompt, and in what is assigned to the names that stand
+    there."""
     words = [word for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords]
     values = [word.value for word in words if word.arg in _PROMPTS]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            message = {ast.unparse(key): value for key, value in zip(node.keys, node.values, strict=True) if key}
+            if (role := message.get("'role'")) is not None and ast.unparse(role) in _ROLES and "'content'" in message:
+                values.append(message["'content'"])
     names = {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
     values += [node.value for node in assigned if names & {ast.unparse(target) for target in node.targets}]

@@ -9,8 +9,8 @@ from treadle._inspect.why.changes import ADDED, OFFERED, Change
 from treadle._inspect.why.experiments import Experiment
 
 _SCOPE = {
-    "prompt": 0, "description": 0, "passage": 0, "again": 1, "threshold": 1, "setting": 2, "result": 3, "guard": 4,
-    "tools": 5, "dialect": 9, "model": 10,
+    "prompt": 0, "description": 0, "passage": 0, "again": 1, "threshold": 1, "setting": 2, "route": 2, "result": 3,
+    "guard": 4, "tools": 5, "dialect": 9, "model": 10,
 }  # fmt: skip
 """Of changes that help alike, the one that touches least is nearest to the cause."""
 _CORRECTED, _ADDED = 7, 8

@@ -10,6 +10,7 @@ import msgspec
 
 from treadle._engine.core.experiment import takes_part
 from treadle._engine.settings import Settings
+from treadle._inspect.why import candidates
 from treadle._inspect.why.candidates import Tried
 from treadle._inspect.why.changes import ADDED, OFFERED, Change
 from treadle._inspect.why.experiments import Lab
@@ -20,6 +21,7 @@ from treadle._types.events import (
     DialectDemoted,
     ThinkDone,
     ThinkFailed,
+    ThinkStarted,
     ToolDone,
     ToolSelectionStarted,
 )
@@ -156,6 +158,32 @@ def tools(lab: Lab) -> list[Tried]:
         *((Change("tools", name, after=OFFERED), first) for name in missing),
         *((Change("tools", name), first) for name in idle if len(idle) <= _FEW),
     ]
+
+
+def of_flow(lab: Lab, right_inside: bool) -> list[Tried]:
+    """List what only a plan or document has: the ways that its components chose, the prompts of its own requests that
+    were written anew and, where a run inside was right, whatever the last of these requests has read."""
+    assert lab.flow is not None
+    at = {seq: step for step, seq in lab.cuts.items()}
+    changes: list[Tried] = []
+    for choice in lab.flow.choices(lab.records):
+        done = lab.state.dag.steps.get(choice.name)
+        chosen = done.result if done is not None else ""
+        changes += [
+            (Change("route", choice.name, chosen, way), at[choice.record])
+            for way in choice.ways
+            if way != chosen and choice.record in at
+        ]
+    texts = [tried for tried in candidates.texts(lab) if tried[0].kind != "description"]
+    if right_inside:
+        return [*changes, *((change, _judged(lab)) for change, _ in texts)]
+    return [*changes, *(tried for tried in texts if tried[0].name in lab.started.prompts)]
+
+
+def _judged(lab: Lab) -> int:
+    """Return the step of the last request of its own."""
+    own = {record.seq for record in lab.records if isinstance(record.event, ThinkStarted)}
+    return max((step for step, seq in lab.cuts.items() if seq in own), default=0)
 
 
 def dialects(lab: Lab, wanted: Sequence[str]) -> list[Tried]:

@@ -8,6 +8,7 @@ step at which it still does: there the run went wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,6 +42,7 @@ from treadle._models.catalog.registry import resolve_model
 from treadle._safety.bounds import Count, bounded
 from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
 from treadle._types.events import Record, StepStarted
+from treadle._types.state import fold
 
 AGAIN_WHEN_RANDOM = 3
 SHAKEN = 3
@@ -180,19 +182,20 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     flow = isinstance(lab.agent, FlowAgent)
     if not lab.steps and not flow:
         raise ConfigError("this run made no model request in its loop: there is no step to fork it at")
+    await _read_inside(lab)
     notebook = Notebook(lab.journal, lab.records[0].run, lab.state)
     await notebook.open(lab.judge.name, problem.why)
     lab.notebook = notebook
     if isinstance(lab.judge, ByModel):
         lab.judge.remember(notebook)
     try:
-        inside = await _inside(lab, marks)
-        if not lab.steps and not inside:
-            raise ConfigError("none of the runs that this one is made of goes wrong by what was expected")
-        if inside and (inside[0].causes or inside[0].inside or flow):  # what it was told there it repeats here
+        wanted = wanted or Wanted()
+        causes = await _chosen(lab, wanted.files, marks, problem.why, spent) if flow else None
+        inside = await _inside(lab, wanted.files, marks) if causes is None else ()
+        if inside and (inside[0].causes or inside[0].inside):  # what it was told there it repeats here
             causes = msgspec.structs.replace(inside[0], run=lab.records[0].run, causes=(), located=None, inside=inside)
-        else:
-            causes = await _search(lab, wanted or Wanted(), marks, problem.why, spent)
+        elif causes is None:
+            causes = await _search(lab, wanted, marks, problem.why, spent)
             causes = msgspec.structs.replace(causes, inside=inside)
         await notebook.close(str(causes), complete=causes.complete, data=_report(causes))
     finally:
@@ -201,7 +204,48 @@ async def search(lab: Lab, wanted: Wanted | None = None, marks: Sequence[Mark] =
     return causes
 
 
-async def _inside(lab: Lab, marks: Sequence[Mark]) -> tuple[Causes, ...]:
+async def _read_inside(lab: Lab) -> None:
+    """Read the logs of the runs that a plan or document is made of: experiments answer calls from them."""
+    if lab.flow is not None and not lab.logs:
+        for record in lab.records:
+            if isinstance(record.event, StepStarted):
+                with suppress(RunNotFoundError):  # a component that is no agent has no run
+                    lab.logs[record.event.run] = await lab.journal.load(record.event.run)
+
+
+async def _chosen(lab: Lab, files: Sequence[Path], marks: Sequence[Mark], problem: str, spent: int) -> Causes | None:
+    """Search what a plan or document asks and chooses itself; None where that is not the cause. Why a component has
+    chosen the wrong way is looked for in its run."""
+    expected = ByMarks([mark for mark in marks if mark.answer and not mark.step])
+    right = [run for run, log in lab.logs.items() if expected.wanted and (await expected.judge(fold(log))).right]
+    if not (tried := reasons.of_flow(lab, bool(right))):
+        return None
+    found = await _search(lab, Wanted(files=files), marks, problem, spent, tried)
+    if not found.causes:
+        return None
+    way = found.causes[0].experiment
+    if way.change.kind == "route":
+        for run, agent in _parts(lab):
+            if lab.state.dag.runs.get(way.change.name) == run:
+                inner = await _one_inside(lab, run, agent, ByMarks([Mark(answer=way.change.after)]), files)
+                if inner is not None and inner.causes:
+                    return msgspec.structs.replace(found, causes=(), located=way, inside=(inner,))
+    return found
+
+
+async def _one_inside(
+    lab: Lab, run: str, agent: Agent[Any, Any], judge: Judge, files: Sequence[Path], marks: Sequence[Mark] = ()
+) -> Causes | None:
+    """Search a run inside; None where it went right, or cannot be searched."""
+    try:
+        records = lab.logs.get(run) or await lab.journal.load(run)
+        inner = Lab(agent, records, judge, lab.budget, journal=lab.journal, stand_ins=lab.stand_ins)
+        return await search(inner, Wanted(files=files), marks)
+    except (ConfigError, RunNotFoundError):
+        return None
+
+
+async def _inside(lab: Lab, files: Sequence[Path], marks: Sequence[Mark]) -> tuple[Causes, ...]:
     """Search the runs that this one rests on, the last one first: what is wrong there is wrong here. Where the wrong
     value only passed through a run, those before it are searched as well."""
     flow = isinstance(lab.agent, FlowAgent)
@@ -209,11 +253,8 @@ async def _inside(lab: Lab, marks: Sequence[Mark]) -> tuple[Causes, ...]:
     judge = ByMarks(wanted) if wanted else ByEnd()
     passed: tuple[Causes, ...] = ()
     for run, agent in _parts(lab) if wanted or flow else ():
-        try:
-            records = await lab.journal.load(run)
-            inner = Lab(agent, records, judge, lab.budget, journal=lab.journal, stand_ins=lab.stand_ins)
-            causes = await search(inner, None, wanted)
-        except (ConfigError, RunNotFoundError):  # it went right there, or cannot be searched
+        causes = await _one_inside(lab, run, agent, judge, files, wanted)
+        if causes is None:
             continue
         if causes.causes or any(one.places for one in causes.inside):
             return (causes,)
@@ -261,12 +302,14 @@ def _report(result: Causes) -> dict[str, Any]:
     }
 
 
-async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str, spent: int) -> Causes:
+async def _search(
+    lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str, spent: int, only: Sequence[tuple[Change, int]] = ()
+) -> Causes:
     judge, budget = lab.judge, lab.budget
     complete, repeated, until = True, None, 0
     reused, usage = budget.reused, budget.usage
     try:
-        begin = lab.steps[-1] if lab.long else lab.steps[0]
+        begin = min(step for _, step in only) if only else lab.steps[-1] if lab.long else lab.steps[0]
         again = await lab.try_one(Change("nothing"), begin)
         if again.helps and lab.trials == 1:
             lab.trials = AGAIN_WHEN_RANDOM
@@ -274,7 +317,10 @@ async def _search(lab: Lab, wanted: Wanted, marks: Sequence[Mark], problem: str,
         repeated = again.share
         if again.helps:
             until = await _last_step(lab, again)
-        if not (again.right == again.trials and suspects(lab)):  # else a plug-in that took no part was the cause
+        if only:
+            await _with_narrowing(lab, only)
+            repeated = await _chance(lab, repeated)
+        elif not (again.right == again.trials and suspects(lab)):  # else a plug-in that took no part was the cause
             await _locate(lab, marks)
             if not (lab.long and await _backwards(lab, wanted, repeated)):
                 await _try_kinds(lab, wanted, marks)
@@ -436,7 +482,7 @@ async def _chance(lab: Lab, repeated: Share | None) -> Share | None:
     best = _helping(lab, repeated)
     if lab.trials > 1 or not best or lab.agent.settings.temperature == 0:
         return repeated
-    begin = best[0].step if lab.long else lab.steps[0]
+    begin = best[0].step if lab.long or lab.flow else lab.steps[0]
     again = await lab.try_one(Change("nothing"), begin, trials=AGAIN_WHEN_RANDOM)
     if not again.helps:
         return repeated
@@ -465,7 +511,8 @@ async def _explained(lab: Lab, files: Sequence[Path], repeated: Share | None) ->
         causes.append(Cause(without, without.step, ""))
     for rank, experiment in enumerate(_helping(lab, repeated)):
         last = experiment.step
-        if rank == 0 and not causes:  # where it went wrong is the same place for all of them
+        # Where it went wrong is the same place for all of them; a component chooses its way once.
+        if rank == 0 and not causes and experiment.change.kind != "route":
             try:
                 last = await _last_step(lab, experiment)
             except BudgetExhaustedError:

@@ -12,7 +12,7 @@ from treadle._agent import presets
 from treadle._agent.agent import Agent
 from treadle._engine.core.experiment import takes_part
 from treadle._engine.settings import Settings, no_plugins
-from treadle._inspect.why.changes import ADDED, Change, described
+from treadle._inspect.why.changes import ADDED, Change, described, prompts_with
 from treadle._local.guards.give_up_guard import GiveUpGuard
 from treadle._local.guards.unsourced_value_guard import UnsourcedValueGuard
 from treadle._plugins.thinking.reflection import Reflection
@@ -72,7 +72,7 @@ def agent_with(
         case "tools" if not change.after:
             variant.toolkit = Toolkit(tool for tool in agent.toolkit if tool.name != change.name)
         case "prompt" if change.name:
-            variant.prompts = {name: text for name, text in agent.prompts.items() if name != change.name}
+            variant.prompts = prompts_with(change, agent.prompts)
         case _:
             pass
     # A plug-in that the settings themselves ask for is named here already: not once more when the run is loaded.
@@ -85,9 +85,7 @@ def started_with(change: Change, started: RunStarted) -> RunStarted:
     written anew, if that is the change."""
     prompts = started.prompts
     if change.kind == "prompt" and change.name:
-        if change.name not in prompts:
-            raise ConfigError(f"the run has no prompt {change.name!r} of its own")
-        prompts = {name: text for name, text in prompts.items() if name != change.name}
+        prompts = prompts_with(change, prompts)
     return msgspec.structs.replace(started, conversation="", follows="", prompts=prompts)
 
 

@@ -12,6 +12,7 @@ from treadle._engine.plugin import Plugin
 from treadle._local.guards.numbers_and_ids import is_calculated, mentions
 from treadle._local.guards.run_queries import is_insisted_on, small_under_grammar
 from treadle._local.guards.support import prompt, require_other_tool, source_texts
+from treadle._safety.beside import read_beside
 from treadle._tools.base import ToolOutcome
 from treadle._types.messages import ToolCall
 from treadle._types.request import ToolSchema
@@ -37,8 +38,9 @@ class ExampleValueGuard(Plugin):
         tool = run.tool(call.name) if small_under_grammar(run) else None
         if tool is None or is_insisted_on(run, call):
             return call
+        sources = tuple(source_texts(run))
         for name, value in _examples(call.args, tool.schema):
-            if not any(_has(text, value) for text in source_texts(run)):
+            if not await read_beside(sum(map(len, sources)), any, (_has(text, value) for text in sources)):
                 objection = prompt(run, "example_value", OBJECTION)
                 objection = objection.replace("{tool}", call.name).replace("{value}", value).replace("{name}", name)
                 await require_other_tool(run, self.name, call.name)

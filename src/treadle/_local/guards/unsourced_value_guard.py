@@ -21,6 +21,7 @@ from treadle._local.guards.run_queries import is_insisted_on, lacks_adapter, sma
 from treadle._local.guards.support import call_of, call_wanted, prompt, require_other_tool, source_texts
 from treadle._local.policy.policy import COMPONENT as DECISION
 from treadle._plugins.state_queries import last_round
+from treadle._safety.beside import read_beside
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._types.events import MessageRetracted, Noted
 from treadle._types.messages import ToolCall, UserMessage
@@ -63,10 +64,7 @@ class UnsourcedValueGuard(Plugin):
             objection = prompt(run, "inner_call", INNER_CALL).replace("{tool}", call.name).replace("{value}", inner)
             return ToolOutcome(objection, "rejected", executed=False)
         sources = tuple(source_texts(run))
-        values = list(_required_values(call.args, tool))
-        value = next((value for text in values for value in _unsourced_ids(text, sources)), "")
-        if not value and lacks_adapter(run):
-            value = _unsourced_numbers(run, values, sources)
+        value = await read_beside(sum(map(len, sources)), _unsourced, run, call.args, tool, sources)
         if not value:
             return call
         objection = prompt(run, "unsourced_call", IN_A_CALL).replace("{tool}", call.name).replace("{value}", value)
@@ -84,7 +82,7 @@ class UnsourcedValueGuard(Plugin):
             or objections >= _MAX_OBJECTIONS
         ):
             return answer
-        objection = self._objection(run, answer)
+        objection = await self._objection(run, answer)
         if not objection:
             return answer
         # Not with the tool that was refused just now.
@@ -93,7 +91,7 @@ class UnsourcedValueGuard(Plugin):
         await run.emit(Noted(self.name, {"objection": objection}), constraint, _retraction(state, self.name))
         return UserMessage(objection, kind="note")
 
-    def _objection(self, run: RunContext, answer: str) -> str:
+    async def _objection(self, run: RunContext, answer: str) -> str:
         """The objection to the answer; empty when there is none."""
         state = run.state
         if not state.steps:
@@ -102,7 +100,8 @@ class UnsourcedValueGuard(Plugin):
             return prompt(run, "untried", UNTRIED) if untried else ""
         if run.model.profile.tiny:  # it answers after its first result, whatever it is told about it
             return ""
-        value = unsourced_number(answer, source_texts(run))
+        sources = tuple(source_texts(run))
+        value = await read_beside(sum(map(len, (answer, *sources))), unsourced_number, answer, sources)
         return prompt(run, "unsourced_answer", IN_THE_ANSWER).replace("{value}", value) if value else ""
 
 
@@ -144,6 +143,13 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
                 continue
             if len(text) <= _MAX_CHARS:
                 yield text
+
+
+def _unsourced(run: RunContext, args: dict[str, Any], tool: Tool, sources: tuple[str, ...]) -> str:
+    """Return the first value of a call that was made up."""
+    values = list(_required_values(args, tool))
+    value = next((value for text in values for value in _unsourced_ids(text, sources)), "")
+    return _unsourced_numbers(run, values, sources) if not value and lacks_adapter(run) else value
 
 
 def _unsourced_ids(text: str, sources: tuple[str, ...]) -> Iterator[str]:

@@ -129,6 +129,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         if server is not None and order.lease:
             grant(Path(order.lease), ready.address, order.key)
+            _let_go_of_stderr()
         out.write(msgspec.json.encode(ready) + b"\n")
         out.flush()
     if server is not None:
@@ -138,6 +139,13 @@ def main() -> None:
             sys.stdin.buffer.read()
         # Nobody waits for what is being evaluated, and the end of the server would.
         os._exit(0)
+
+
+def _let_go_of_stderr() -> None:
+    """Whoever waits until the program's output is closed would wait for a process that stays after it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    os.close(null)
 
 
 if __name__ == "__main__":

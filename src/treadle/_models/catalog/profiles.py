@@ -14,12 +14,11 @@ from treadle._lazy import load
 from treadle._models.catalog.providers import Provider
 from treadle._types.profile import Profile
 
-_SIZE = re.compile(
-    r"(?<![^\W_])(?<!\d\.)"  # at the start of a word
+_SIZE = (
+    r"(?i)(?<![^\W_])(?<!\d\.)"  # at the start of a word
     r"(?:(?P<experts>\d{1,3})x)?"
     r"(?:(?P<billions>\d{1,4}(?:\.\d{1,3})?)b|(?P<millions>\d{2,4})m)"  # "1m" is the length of a window, never a size
-    r"(?![^\W_])",
-    re.IGNORECASE,
+    r"(?![^\W_])"
 )
 
 
@@ -28,7 +27,7 @@ def parameters_in(name: str) -> float | None:
     sizes = [
         (float(match["billions"]) if match["billions"] else float(match["millions"]) / 1_000)
         * int(match["experts"] or 1)
-        for match in _SIZE.finditer(name)
+        for match in re.finditer(_SIZE, name)
     ]
     return max(sizes, default=0.0) or None
 

@@ -48,12 +48,11 @@ class PolicyGuard(Plugin):
         self.name = name
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        guard = self._guard(run)
+        policy = run.reply_policy
+        guard = None if policy is None else policy.guard(self.name)
         return call if guard is None else await guard.before_tool(run, call)
 
     async def before_finish(self, run: RunContext, answer: str) -> str | UserMessage:
-        guard = self._guard(run)
+        policy = run.reply_policy
+        guard = None if policy is None else policy.guard(self.name)
         return answer if guard is None else await guard.before_finish(run, answer)
-
-    def _guard(self, run: RunContext) -> Plugin | None:
-        return None if run.reply_policy is None else run.reply_policy.guard(self.name)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from treadle._engine.context import RunContext
+from treadle._safety.beside import read_beside
 from treadle._safety.logs import get_logger, log_handled
 from treadle._tools.results import cut
 from treadle._types.errors import BudgetExhaustedError, ContextOverflowError, ModelError
@@ -89,7 +90,8 @@ async def summarise_until(run: RunContext, seq: int, *, hint: str, tokens: int) 
     text = reply.text.strip()
     if run.dialect.native or not text:
         return text or None
-    decision = run.dialect.decode(reply, run.state.tools)  # it may write as it did in the loop
+    # It may write as it did in the loop.
+    decision = await read_beside(len(text), run.dialect.decode, reply, run.state.tools)
     return None if decision.calls else (decision.answer if text.startswith(("{", "[")) else text)
 
 

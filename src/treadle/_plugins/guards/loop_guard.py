@@ -80,7 +80,7 @@ class LoopGuard(Plugin):
         if state.constraints.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
         repeated = stale_rounds(state.steps, self.allow)
-        if polling := {step.tool for steps in repeated for step in steps if _polls(run, step.tool)}:
+        if repeated and (polling := {step.tool for steps in repeated for step in steps if _polls(run, step.tool)}):
             repeated = stale_rounds(state.steps, self.allow | polling)
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
         rules = _USUAL if run.reply_policy is None else run.reply_policy.repetition(run)

@@ -112,10 +112,11 @@ def add_run(gathered: Gathered, program: str, records: Sequence[Record]) -> None
     gathered.total.runs += 1
     gathered.programs.setdefault(program, Share()).runs += 1
     gathered.models.setdefault(state.model, Share()).runs += 1
-    for share in (gathered.total, gathered.programs[program], gathered.models[state.model]):
+    shares = (gathered.total, gathered.programs[program], gathered.models[state.model])
+    for share in shares:
         share.usage += own
     for record in records:
-        _add_record(gathered, (gathered.total, gathered.programs[program], gathered.models[state.model]), record)
+        _add_record(gathered, shares, record)
     for finding in findings(records):
         gathered.kinds[finding.kind] += 1
         if finding.kind == "prefix_broken":

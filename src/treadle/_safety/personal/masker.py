@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from typing import Any, TypeVar
 
@@ -40,6 +41,8 @@ class Masker:
         self._finder, self._vault, self._user, self._media = finder, vault, user, media
         self.masked: Counter[str] = Counter()
         """How many of each kind were masked."""
+        self._counting = threading.Lock()
+        """Long texts are masked in another thread."""
 
     # ---- on the way in
 
@@ -68,7 +71,8 @@ class Masker:
             value = plain(span.kind, text[span.start : span.end])
             pieces += [text[end : span.start], self._vault.placeholder(self._user, span.kind, value)]
             end = span.end
-            self.masked[span.kind] += 1
+        with self._counting:
+            self.masked.update(span.kind for span in spans)
         return "".join([*pieces, text[end:]])
 
     def _readable(self, value: Any) -> Any:

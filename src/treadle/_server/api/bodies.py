@@ -56,6 +56,9 @@ class NewRun(In, frozen=True):
     run_id: RunId | None = None
     """Choose it yourself to make the request safe to repeat: the same id gives the same run. Ids are each user's own:
     one that does not begin with the `id_prefix` of the session stands for the `run_id` that is returned."""
+    stream: Literal["plain", "full", "items"] | None = None
+    """Answer with the run's events, as `GET /api/runs/{run_id}/events` gives them with this `detail`: one request less
+    before the first word. Where the server has no stream left, the answer is the ids."""
 
 
 class NewMessage(In, frozen=True):

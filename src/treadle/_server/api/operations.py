@@ -28,6 +28,7 @@ from treadle._server.limits import ConcurrencyLimit, RateLimit
 from treadle._server.live.branches import OwnedRun
 from treadle._server.live.hub import Hub
 from treadle._server.live.owned import Runs
+from treadle._server.live.push import Push
 from treadle._server.live.repeats import Repeats
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
@@ -39,8 +40,11 @@ logger = get_logger("treadle.server")
 class Context:
     """Holds the objects that all operations of one server share."""
 
-    def __init__(self, hub: Hub, authenticator: Authenticator, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(
+        self, hub: Hub, authenticator: Authenticator, settings: ServerSettings, metrics: Metrics, push: Push
+    ) -> None:
         self.hub = hub
+        self.push = push
         self.authenticator = authenticator
         self.settings = settings
         self.metrics = metrics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -31,23 +32,30 @@ from treadle._types.state import fold
 routes = Routes("runs")
 
 
-@routes("POST", "/api/runs", {201: b.Created, 200: b.Created}, body=b.NewRun, errors=(404, 409))
+@routes("POST", "/api/runs", {201: b.Created, 200: (b.Created, "text/event-stream")}, body=b.NewRun, errors=(404, 409))
 async def create_run(call: Call) -> Response:
     """Start a run. It continues whether or not a client follows it."""
     new: b.NewRun = call.body
-    if new.run_id and (existing := await _existing(call, new.run_id)) is not None:
-        return answer(existing)
-    try:
-        return answer(await _started(call, new), 201)
-    except RunBusyError:
-        if not new.run_id:
-            raise
-        await call.hub.begun(call.runs.id_for(new.run_id))  # the same request, at this moment
-        return answer(await _existing(call, new.run_id))
-    except ApiError:  # also when the same request has begun the next run of the conversation
-        if not new.run_id or (existing := await _existing(call, new.run_id)) is None:
-            raise
-        return answer(existing)
+    created, status = await _created(call, new)
+    if new.stream is not None:
+        with suppress(ApiError):  # as many streams as there may be: its events can be asked for later
+            return await _events(call, await call.runs.owned(created.run_id), START, new.stream)
+    return answer(created, status)
+
+
+async def _created(call: Call, new: b.NewRun) -> tuple[b.Created, int]:
+    """Return the run, with 200 if the same request has started it before."""
+    if not new.run_id:
+        return await _started(call, new), 201
+    if (existing := await _existing(call, new.run_id)) is None:
+        try:
+            return await _started(call, new), 201
+        except (RunBusyError, ApiError) as error:  # also when it has begun the next run of the conversation
+            if isinstance(error, RunBusyError):
+                await call.hub.begun(call.runs.id_for(new.run_id))  # the same request, at this moment
+            if (existing := await _existing(call, new.run_id)) is None:
+                raise
+    return existing, 200
 
 
 async def _started(call: Call, new: b.NewRun) -> b.Created:
@@ -125,9 +133,13 @@ async def run_events(call: Call) -> Response:
         after = position
         if await _has_seen_all(call, run_id, after, query.detail):
             return Response(status_code=204)  # tells a browser not to connect again
+    return await _events(call, run_id, after, query.detail)
+
+
+async def _events(call: Call, run_id: OwnedRun, after: Position, detail: Detail) -> Response:
     masks = await call.hub.masks_of_run(run_id)
     call.context.streams.acquire(call.principal.key)
-    follower, settings = call.hub.follower(run_id, after, query.detail, masks), call.context.settings
+    follower, settings = call.hub.follower(run_id, after, detail, masks), call.context.settings
 
     def end() -> None:
         call.context.streams.release(call.principal.key)

@@ -67,6 +67,8 @@ class Hub:
         self._loading = asyncio.Lock()
         self._background: set[asyncio.Task[None]] = set()
         self.searches = Searches()
+        self.on_ended: list[Callable[[OwnedRun], None]] = []
+        """Called when a run is not driven here any more: it has ended, or waits."""
         self._warned: set[str] = set()
         """Unfinished runs that cannot be resumed here, and of which the log has been told."""
 
@@ -218,6 +220,8 @@ class Hub:
                 logger.error("run %s stopped: %s", run.id, error, extra={"run": run.id})
         channel.wake()
         self.release(channel)
+        for listener in self.on_ended:
+            listener(OwnedRun(run.id))
 
     # ---- messages to runs, in whichever process they are driven
 
@@ -229,7 +233,7 @@ class Hub:
         if run is not None and not run.listens:
             raise ended
         masks = await self.masks_of_run(run_id)  # what lies in the inbox lies in the journal
-        content = content if masks is None else masks.masked(content)
+        content = content if masks is None else await masks.taken(content)
         item = InboxItem(item_id or fresh_id(), run_id, "message", message_payload(content))
         await self.journal.put(item)
         # A run that is not driven here is looked up: it may have ended meanwhile.
@@ -243,7 +247,7 @@ class Hub:
         await self.served(run_id)
         decisions = await decided(self.journal, run_id, fold(await self.records(run_id)), approve)
         masks = await self.masks_of_run(run_id)
-        decisions = decisions if masks is None else masks.masked(decisions)
+        decisions = decisions if masks is None else await masks.taken(decisions)
         await leave_decisions(self.journal, run_id, decisions)
         self._go_on(run_id)
 

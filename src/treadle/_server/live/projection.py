@@ -63,6 +63,8 @@ class Projection:
         """The record of the model call whose words are provisional."""
         self._open_text(-1)
         self._streams = False
+        self._costs: list[it.Put] = []
+        """What the text that streams has cost by now: sent with the next record."""
 
     @property
     def state(self) -> RunState:
@@ -75,7 +77,9 @@ class Projection:
         changes = cast("Sequence[it.Put]", self.view.feed(record))  # what streams is not recorded
         self.finished = self.state.finished is not None
         if isinstance(record.event, ev.AnswerPartial):  # shown as text that streams, by whoever has no better source
+            self._costs = [change for change in changes if isinstance(change.item, it.Cost)]
             return []
+        changes, self._costs = [*self._costs, *changes], []
         if self.items:
             return self._changed_items(changes, record.seq)
         rest = self._last_piece(record.event.text) if isinstance(record.event, ev.AnswerDone) else None

@@ -16,11 +16,11 @@ from starlette.responses import Response
 from treadle._engine.core.decisions import waiting_calls
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import ApiError, bad_request, from_engine, token_needed
+from treadle._server.live.push import PushConfig
 from treadle._server.live.repeats import digest
 from treadle._server.protocols.a2a_rpc import (
     CODES,
     NO_EXTENDED_CARD,
-    NO_PUSH,
     NO_VERSION,
     NOT_CANCELABLE,
     RpcAnswer,
@@ -80,6 +80,7 @@ class A2aMessage(Struct, frozen=True, kw_only=True, rename="camel"):
 
 class SendConfiguration(Struct, frozen=True, kw_only=True, rename="camel"):
     return_immediately: bool = False
+    task_push_notification_config: PushConfig | None = None
 
 
 class SendParams(Struct, frozen=True, kw_only=True):
@@ -89,6 +90,11 @@ class SendParams(Struct, frozen=True, kw_only=True):
 
 class TaskParams(Struct, frozen=True, kw_only=True):
     id: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class PushParams(Struct, frozen=True, kw_only=True, rename="camel"):
+    task_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    id: Annotated[str, Meta(max_length=64)] = ""
 
 
 @routes("GET", "/.well-known/agent-card.json", CardBody, open=True)
@@ -115,7 +121,7 @@ def _card(call: Call, name: str) -> Response:
         description=description,
         version=__version__,
         supportedInterfaces=[{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": PROTOCOL}],
-        capabilities={"streaming": True, "pushNotifications": False},
+        capabilities={"streaming": True, "pushNotifications": True},
         defaultInputModes=_MODES,
         defaultOutputModes=["text/plain"],
         skills=[{"id": name, "name": name, "description": description, "tags": ["agent"]}],
@@ -165,8 +171,6 @@ def _check_version(call: Call, method: str) -> None:
 
 
 def _unknown(method: str) -> tuple[int, str]:
-    if "PushNotification" in method:
-        return NO_PUSH, "there are no push notifications: follow the task (SubscribeToTask) or ask for it (GetTask)"
     if method == "GetExtendedAgentCard":
         return NO_EXTENDED_CARD, "there is no other card than the public one"
     return -32601, f"there is no method {method[:60]!r}; expected one of: {', '.join(_METHODS)}"
@@ -174,14 +178,14 @@ def _unknown(method: str) -> tuple[int, str]:
 
 async def _send(call: Call, request: RpcRequest) -> Response:
     send: SendParams = params(request, SendParams)
-    exchange = await _begin(call, send.message)
+    exchange = await _begin(call, send)
     if not send.configuration.return_immediately and exchange.run is not None:
         await exchange.settled()
     return exchange.answer(RpcAnswer(request.id, "2.0", result={"task": await task_of(exchange)}))
 
 
 async def _stream(call: Call, request: RpcRequest) -> Response:
-    exchange = await _begin(call, params(request, SendParams).message)
+    exchange = await _begin(call, params(request, SendParams))
     return stream(exchange, request.id)
 
 
@@ -210,6 +214,27 @@ async def _cancel(call: Call, request: RpcRequest) -> dict[str, Any]:
     return await task_of(await _existing_task(call, exchange.run_id))
 
 
+async def _create_push(call: Call, request: RpcRequest) -> dict[str, Any]:
+    config: PushConfig = params(request, PushConfig)
+    return msgspec.to_builtins(await call.context.push.add(await call.runs.owned(config.task_id), config))
+
+
+async def _get_push(call: Call, request: RpcRequest) -> dict[str, Any]:
+    wanted: PushParams = params(request, PushParams)
+    return msgspec.to_builtins(await call.context.push.config(await call.runs.owned(wanted.task_id), wanted.id))
+
+
+async def _list_push(call: Call, request: RpcRequest) -> dict[str, Any]:
+    run = await call.runs.owned(params(request, PushParams).task_id)
+    return {"configs": msgspec.to_builtins(await call.context.push.configs(run)), "nextPageToken": ""}
+
+
+async def _delete_push(call: Call, request: RpcRequest) -> dict[str, Any]:
+    wanted: PushParams = params(request, PushParams)
+    await call.context.push.remove(await call.runs.owned(wanted.task_id), wanted.id)
+    return {}
+
+
 _METHODS: dict[str, Any] = {
     "SendMessage": _send,
     "SendStreamingMessage": _stream,
@@ -217,6 +242,10 @@ _METHODS: dict[str, Any] = {
     "ListTasks": _list,
     "SubscribeToTask": _subscribe,
     "CancelTask": _cancel,
+    "CreateTaskPushNotificationConfig": _create_push,
+    "GetTaskPushNotificationConfig": _get_push,
+    "ListTaskPushNotificationConfigs": _list_push,
+    "DeleteTaskPushNotificationConfig": _delete_push,
 }
 _METHODS_0_3 = (
     "message/send",
@@ -236,9 +265,17 @@ async def _existing_task(call: Call, run_id: str) -> Exchange:
     return Exchange(call, run, await call.hub.driven(run), cancels=False)
 
 
-async def _begin(call: Call, message: A2aMessage) -> Exchange:
-    if message.task_id:
-        return await _message_to_task(call, message)
+async def _begin(call: Call, send: SendParams) -> Exchange:
+    config = send.configuration.task_push_notification_config
+    if config is not None:
+        call.context.push.check(config)
+    exchange = await (_message_to_task if send.message.task_id else _new_task)(call, send.message)
+    if config is not None:
+        await call.context.push.add(exchange.run_id, config)
+    return exchange
+
+
+async def _new_task(call: Call, message: A2aMessage) -> Exchange:
     request = AgentRequest(
         agent=call.path("agent"),
         content=_content(message),

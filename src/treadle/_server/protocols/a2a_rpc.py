@@ -12,13 +12,12 @@ from treadle._server.errors import ApiError, UnreadableBody, error_response
 
 CODES = {400: -32602, 404: -32001, 409: -32004, 422: -32602}
 """By the status of an error while a method works: invalid parameters, task not found, unsupported in this state."""
-NOT_CANCELABLE, NO_PUSH, NO_EXTENDED_CARD, NO_VERSION = -32002, -32003, -32007, -32009
+NOT_CANCELABLE, NO_EXTENDED_CARD, NO_VERSION = -32002, -32007, -32009
 _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL = -32700, -32600, -32603
 """Errors before a method is known."""
 _REASONS = {
     -32001: "TASK_NOT_FOUND",
     NOT_CANCELABLE: "TASK_NOT_CANCELABLE",
-    NO_PUSH: "PUSH_NOTIFICATION_NOT_SUPPORTED",
     -32004: "UNSUPPORTED_OPERATION",
     NO_EXTENDED_CARD: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
     NO_VERSION: "VERSION_NOT_SUPPORTED",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -15,12 +15,15 @@ from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import Overview, RunFilter
 from treadle._server.api.operations import Call
 from treadle._server.errors import ApiError
+from treadle._server.live.branches import OwnedRun, RunFacts
+from treadle._server.live.hub import Hub
 from treadle._server.live.owned import run_of
+from treadle._server.live.push import Update
 from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
 from treadle._server.protocols.endings import why_failed
 from treadle._server.protocols.exchange import Exchange, TextDelta, data
-from treadle._types.state import RunState
+from treadle._types.state import RunState, fold
 
 State = Literal["", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"]
 _MOST_LOOKED_AT = 500
@@ -39,7 +42,7 @@ class ListParams(Struct, frozen=True, kw_only=True, rename="camel"):
 async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, Any]:
     state = await exchange.state()
     ids = await _ids(exchange)
-    status = await _status(exchange, state)
+    status = await _status(exchange.run_id, state, exchange.restored)
     task: dict[str, Any] = {"id": ids["taskId"], "contextId": ids["contextId"], "status": status}
     if artifacts and state.finished is not None and state.finished.answer:
         task["artifacts"] = [_artifact(exchange, await exchange.restored(state.finished.answer))]
@@ -47,11 +50,28 @@ async def task_of(exchange: Exchange, *, artifacts: bool = True) -> dict[str, An
 
 
 async def _ids(exchange: Exchange) -> dict[str, str]:
-    facts = await exchange.call.runs.facts(exchange.run_id)
-    return {"taskId": exchange.run_id, "contextId": facts.conversation or exchange.run_id}
+    return _ids_of(exchange.run_id, await exchange.call.runs.facts(exchange.run_id))
 
 
-async def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
+def _ids_of(run: OwnedRun, facts: RunFacts) -> dict[str, str]:
+    return {"taskId": run, "contextId": facts.conversation or run}
+
+
+async def task_update(hub: Hub, run: OwnedRun) -> Update | None:
+    """The content of a push notification about a run that has ended or waits."""
+    state = fold(await hub.records(run))
+    if state.finished is None and state.paused is None:
+        return None
+    masks = await hub.masks_of_run(run)
+
+    async def restored(text: str) -> str:
+        return text if masks is None else masks.restored(text)
+
+    update = {**_ids_of(run, await hub.facts(run)), "status": await _status(run, state, restored)}
+    return Update(state.seq, state.finished is not None, {"statusUpdate": update})
+
+
+async def _status(run: OwnedRun, state: RunState, restored: Callable[[str], Awaitable[str]]) -> dict[str, Any]:
     text = ""
     if state.finished is not None:
         text = why_failed(state.finished)
@@ -61,10 +81,10 @@ async def _status(exchange: Exchange, state: RunState) -> dict[str, Any]:
     status: dict[str, Any] = {"state": f"TASK_STATE_{state_of(state)}", "timestamp": when}
     if text:
         status["message"] = {
-            "messageId": f"{exchange.run_id}-{state.seq}",
+            "messageId": f"{run}-{state.seq}",
             "role": "ROLE_AGENT",
-            "parts": [{"text": await exchange.restored(text)}],
-            "taskId": exchange.run_id,
+            "parts": [{"text": await restored(text)}],
+            "taskId": run,
         }
     return status
 
@@ -108,7 +128,8 @@ async def _chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGene
             yield result({"artifactUpdate": update})
             begun = True
     await exchange.settled()
-    yield result({"statusUpdate": {**ids, "status": await _status(exchange, await exchange.state())}})
+    status = await _status(exchange.run_id, await exchange.state(), exchange.restored)
+    yield result({"statusUpdate": {**ids, "status": status}})
 
 
 # ---- lists

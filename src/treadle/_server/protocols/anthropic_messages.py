@@ -3,6 +3,7 @@ tools run here and are not shown."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -197,7 +198,10 @@ def _messages(message: AnthropicMessage) -> list[dict[str, Any]]:
 def _media(block: dict[str, Any]) -> dict[str, Any]:
     source = fields_of(block.get("source"))
     mime = str(source.get("media_type") or ("image/png" if block["type"] == "image" else "application/pdf"))
-    return media(mime, data=source.get("data"), url=source.get("url"), name=block.get("title"))
+    data = source.get("data")
+    if source.get("type") == "text":
+        data = b64encode(str(data).encode()).decode()
+    return media(mime, data=data, url=source.get("url"), name=block.get("title"))
 
 
 def _results(last: AnthropicMessage) -> dict[str, Any]:

@@ -13,8 +13,9 @@ import os
 import re
 import secrets
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -31,9 +32,12 @@ _GRACE_SECONDS = 1.5
 _LOOP = r"""
 exec 3<&0 4>&2 5>&1 0</dev/null 2>&1
 shopt -s expand_aliases
+trap '__stop=1; shopt -s extdebug; trap "[[ -z \$__stop || \$BASH_COMMAND == __st* ]]" DEBUG' USR1
 while IFS= builtin read -r -d '' -u 3 __id && IFS= builtin read -r -d '' -u 3 __command; do
   eval "$__command" </dev/null >&5 2>&1 3<&- 4>&- 5>&-
   __status=$?
+  __stop=
+  trap - DEBUG; shopt -u extdebug
   set +eux; unset __command
   builtin printf '\0%s\0' "$__id" >&5
   { builtin printf '\0%s\0%s\0%s\0' "$__id" "$__status" "$PWD"; export -p; declare -f; alias -p
@@ -82,7 +86,7 @@ class Shell:
         if "\0" in command:
             raise ToolError("the command contains a NUL character")
         process = await self._open()
-        spared = set(descendants(process.pid))
+        spared = descendants(process.pid)
         number = secrets.token_hex(16)
         output = Output(show)
         try:
@@ -95,7 +99,6 @@ class Shell:
             finally:
                 ending.cancel()
         except BaseException:
-            await self._end_command(process, None, spared)
             await self.close()
             raise
         if report is None:
@@ -110,10 +113,11 @@ class Shell:
         process, self._process = self._process, None
         if process is None:
             return
-        for pid in reversed(descendants(process.pid) if process.returncode is None else []):
-            _kill(pid, signal.SIGKILL)
+        left = descendants(process.pid) if process.returncode is None else []
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        for pid in left:  # what waits for another one first: it must not go on when that ends
+            _kill(pid, signal.SIGKILL)
         await process.wait()  # its own `kill` would take its status from whoever waits for it
 
     async def _open(self) -> asyncio.subprocess.Process:
@@ -154,15 +158,19 @@ class Shell:
         return report
 
     async def _end_command(
-        self, process: asyncio.subprocess.Process, ending: asyncio.Future[Any] | None, spared: set[int]
+        self, process: asyncio.subprocess.Process, ending: asyncio.Future[Any], spared: Sequence[int]
     ) -> None:
-        """End what the command has started; the shell too where it is busy itself."""
+        """End what the command has started, and leave out the rest of it; the shell too where it is busy itself."""
+        shell = _shell_in(spared)
         for how in (signal.SIGTERM, signal.SIGKILL):
-            for pid in reversed(descendants(process.pid)):
+            if shell:  # it must not go on with the next program when this one ends
+                _kill(shell, signal.SIGSTOP)
+                _kill(shell, signal.SIGUSR1)
+            for pid in descendants(process.pid):  # what waits for another one, first: for the same reason
                 if pid not in spared:
                     _kill(pid, how)
-            if ending is None:
-                return
+            if shell:
+                _kill(shell, signal.SIGCONT)
             if (await asyncio.wait({ending}, timeout=_GRACE_SECONDS))[0]:
                 return
         await self.close()
@@ -255,6 +263,15 @@ async def _report(source: asyncio.StreamReader, number: bytes) -> tuple[int, str
         held += piece
         if start < 0 and begin not in held:  # what something else has written there
             held = held[-len(begin) * 2 :]
+
+
+def _shell_in(pids: Sequence[int]) -> int:
+    """Return the process that runs the loop, within whatever isolates it; 0 where it cannot be seen from here."""
+    for pid in pids:
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"bash\0"):
+                return pid
+    return 0
 
 
 def _status(code: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from treadle._tools.base import Tool
 from treadle._tools.builtin.sql.rows import Rows
 from treadle._tools.builtin.sql.tool import sql
 from treadle._types.errors import ToolError
@@ -42,11 +44,18 @@ def server() -> Generator[tuple[str, str]]:
             db.execute(SETUP)
         yield admin.replace("postgres:@", "reader:@").replace("//postgres@", "//reader@"), admin
     finally:
+        tool.cache_clear()
         running.cleanup()
 
 
+@functools.cache
+def tool(url: str, **options: Any) -> Tool:
+    """One for all tests, with the process that it keeps: starting that takes longer than any query."""
+    return sql(url, **options)[0]
+
+
 def query(url: str, text: str, **options: Any) -> Rows:
-    return sql(url, **options)[0].execute(query=text)
+    return tool(url, **options).execute(query=text)
 
 
 def count(url: str) -> int:

@@ -68,6 +68,10 @@ class LeadsElsewhere(ToolError):
         self.url = url
 
 
+class NotAllowed(ToolError):
+    """The address is not one that this client may connect to."""
+
+
 class GuardedClient:
     """Sends the requests of tools. It has one HTTP session for each event loop, closed with the loop or by `close`."""
 
@@ -120,7 +124,7 @@ class GuardedClient:
         """
         import aiohttp
 
-        target = self._checked(url)
+        target = self.checked(url)
         if params:
             target = target.update_query(params)
         body, extra = _body(json, form)
@@ -158,7 +162,7 @@ class GuardedClient:
                     lower = {name.lower(): value for name, value in response.headers.items()}
                     address = str(hop.url.with_fragment(None))
                     return HttpResponse(url=address, status=response.status, headers=lower, body=data)
-                self._checked(str(following.url))
+                self.checked(str(following.url))
                 if not leave and (following.url.host, following.url.explicit_port) != (
                     hop.url.host, hop.url.explicit_port
                 ):  # fmt: skip
@@ -166,7 +170,7 @@ class GuardedClient:
                 hop = following
         raise ToolError(f"{hop.url.host} redirects more than {self.max_redirects} times")
 
-    def _checked(self, text: str) -> URL:
+    def checked(self, text: str) -> URL:
         """The address as a URL, if this client may request it. Host names are checked later, when they are resolved."""
         url = parse_url(text)
         if url.scheme not in ("http", "https"):
@@ -187,7 +191,7 @@ class GuardedClient:
             return
         if addresses and all(is_public(address) or self._in_allowed_network(address) for address in addresses):
             return
-        raise ToolError(
+        raise NotAllowed(
             f"refused: {host} is not a public address (the operator of this agent can allow it with allow_hosts)"
         )
 
