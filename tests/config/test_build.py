@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from models.loopback import Answer, Loopback
 from treadle import ScriptedModel
-from treadle._config.build import Builder
+from treadle._config import build
+from treadle._config.build import Builder, http_request
+from treadle._config.components import HttpParams
 from treadle._config.document import ToolRef, parse_document
+from treadle._tools.builtin.http.client import GuardedClient
+from treadle._tools.builtin.reading.html import Readable, read_html
 from treadle._types.errors import ConfigError
 
 
@@ -87,3 +95,24 @@ def test_tools_by_component_name(component_name: str, tool: str):
 def test_errors_say_where_and_what_to_change(params: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=message):
         builder(knowledge_bases={"notes": "kb.db"}).agent("Agent:A", params)
+
+
+@pytest.mark.parametrize(("size", "beside"), [(100, False), (40_000, True)])
+def test_a_long_page_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch, size: int, beside: bool):
+    threads: list[threading.Thread] = []
+
+    def read(html: str) -> Readable:
+        threads.append(threading.current_thread())
+        return read_html(html)
+
+    async def main() -> str:
+        page = Answer(pieces=[b"<p>" + b"word " * (size // 5)], headers={"content-type": "text/html"})
+        async with Loopback([page]) as server:
+            request = http_request(HttpParams(url=server.url, clean_html=True))
+            assert request.execute is not None
+            return await request.execute(url=server.url, headers={}, variables={})
+
+    monkeypatch.setattr(build, "read_html", read)
+    monkeypatch.setattr(build, "GuardedClient", partial(GuardedClient, allow_private=True))
+    assert asyncio.run(main()).startswith("word word")
+    assert (threads[0] is not threading.main_thread()) is beside

@@ -18,6 +18,7 @@ from treadle._models.base import Model
 from treadle._models.catalog.registry import resolve_model
 from treadle._plugins.memory.citations import Citations
 from treadle._plugins.memory.plugin import Memory
+from treadle._safety.beside import read_beside
 from treadle._tools.base import Tool
 from treadle._tools.builtin import BUILTINS, builtin
 from treadle._tools.builtin.http.client import GuardedClient
@@ -283,7 +284,7 @@ def http_request(params: parts.HttpParams) -> Tool:
         if response.status >= 400:
             raise ToolError(f"{url[:200]} answered with status {response.status}")
         text = response.body.decode("utf-8", "replace")
-        return read_html(text).text if params.clean_html else text
+        return (await read_beside(len(text), read_html, text)).text if params.clean_html else text
 
     pairs = {"type": "object", "additionalProperties": {"type": "string"}}
     properties = {"url": {"type": "string"}, "headers": pairs, "variables": pairs}

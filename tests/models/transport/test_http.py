@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import threading
 from itertools import repeat
+from typing import Any
 
 import pytest
 
 from models.loopback import Answer, Loopback, reply, split, stream
 from treadle._models.transport import http
-from treadle._models.transport.failures import Origin
+from treadle._models.transport.failures import Origin, error_for_status
 from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._types.errors import (
     BadReplyError,
@@ -100,6 +102,19 @@ def test_refused_statuses(status: int):
     assert type(error) is RequestRefusedError
     assert "bad key ***" in str(error)
     assert error.status == status
+
+
+@pytest.mark.parametrize(("size", "beside"), [(100, False), (40_000, True)])
+def test_a_long_error_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch, size: int, beside: bool):
+    threads: list[threading.Thread] = []
+
+    def read(*args: Any) -> ModelError:
+        threads.append(threading.current_thread())
+        return error_for_status(*args)
+
+    monkeypatch.setattr(http, "error_for_status", read)
+    assert "bad key" in str(fails(reply({"error": {"message": "bad key " * (size // 8)}}, 400)))
+    assert (threads[0] is not threading.main_thread()) is beside
 
 
 @pytest.mark.parametrize(

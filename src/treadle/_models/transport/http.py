@@ -17,6 +17,7 @@ from treadle._models.transport.aws_frames import FrameParser
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
 from treadle._models.transport.redirects import MOST, Hop, RedirectRefused
 from treadle._models.transport.sse import SSEParser
+from treadle._safety.beside import read_beside
 from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.errors import ModelError
 
@@ -347,7 +348,8 @@ class Exchange:
             pass  # the status alone is enough for an error
         finally:
             response.close()
-        return error_for_status(self._endpoint.origin, response.status, response.headers, body)
+        origin = self._endpoint.origin
+        return await read_beside(len(body), error_for_status, origin, response.status, response.headers, body)
 
     def _watch(self, response: ClientResponse, silence: float | None) -> None:
         """Start the limit for silence."""
