@@ -31,13 +31,18 @@ _PLACEHOLDERS = frozenset(
 """Values that people pass to servers that require a key and ignore it; also the names of such servers."""
 
 
+def names_secret(name: str) -> bool:
+    """Return whether what has this name is secret: a variable, a parameter of a tool."""
+    return re.search(_SECRET_NAME, name) is not None
+
+
 def environment_secrets(env: Mapping[str, str]) -> dict[str, str]:
     """Collect the secret values of an environment, with the names of their variables."""
     secrets: dict[str, str] = {}
     for name, value in env.items():
         if name in _FOLDERS:
             continue
-        if re.search(_SECRET_NAME, name):
+        if names_secret(name):
             # GOOGLE_APPLICATION_CREDENTIALS and its like name a file.
             a_path = value.startswith(("/", "~", "./")) and name.upper().endswith(("CREDENTIALS", "CREDENTIAL"))
             if len(value) >= SHORTEST and not a_path:

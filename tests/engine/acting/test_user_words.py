@@ -19,6 +19,7 @@ SCHEMA: dict[str, Any] = {
         "cc": {"type": "array", "default": []},
         "file_id": {"type": "string"},
         "options": {"type": "object"},
+        "new_password": {"type": "string"},
     }
 }
 
@@ -52,6 +53,9 @@ def said(text: str | list[str], **args: Any) -> bool:
         ("Ｓｅｎｄ ｉｔ ｔｏ ｂｏｂ＠ｅｘａｍｐｌｅ．ｏｒｇ", {"to": "bob@example.org"}),  # noqa: RUF001 - typed full width
         (["Earlier: bob@example.org", "now send it"], {"to": "bob@example.org"}),
         ("read /srv/data/Report.txt", {"to": "/srv/data/Report.txt"}),
+        ("Set the password to 'Rosebud'", {"new_password": "Rosebud"}),
+        ("Update my password: aB3x9", {"new_password": "aB3x9"}),
+        ("Change the password to Rosebud.", {"new_password": "Rosebud"}),
         ("write to Mu\u0308ller in München", {"to": ["Müller", "München"]}),
     ],
 )
@@ -98,6 +102,16 @@ def test_the_users_own_words(text: str | list[str], args: dict[str, Any]):
         ("Could you please pay the bill of my landlord?", {"to": "the bill"}),
         ("Please pay it. Thanks", {"to": "Please"}),
         ("Please pay it. Thanks", {"to": "Thanks"}),
+        # what the user named is no secret
+        ("I live at 1234 Elm Street, New York: update my password", {"new_password": "Street"}),
+        ("I live at 1234 Elm Street, New York: update my password", {"new_password": "York"}),
+        ("I live at 1234 Elm Street, New York: update my password", {"new_password": "1234"}),
+        ("Security Check: update the password to 'aB3x9'", {"new_password": "Check"}),
+        ("Pay US122000000121212121212 and update the password", {"new_password": "US122000000121212121212"}),
+        ("Update the password please for Ann", {"new_password": "please"}),
+        ("Update the password. Rosebud is my dog", {"new_password": "Rosebud"}),
+        ("Update the password please for bob@example.org", {"new_password": "please", "to": "bob@example.org"}),
+        ("Set the password to 'Rosebud'", {"new_password": "rosebud"}),
         # another sign
         ("refund -5000", {"amount": 5000}),
         ("refund -5000", {"to": "5000"}),

@@ -3,8 +3,9 @@
 Every value must be there: a text as a whole and between boundaries ("evil.org" is not in "bob@evil.org"), a number,
 date or time by what it means ("January 5th 2025" is 2025-01-05). What equals the schema's default says nothing and is
 left out. One of them must be a value that the user has given, and not a word of the sentence: quoted, a name, an
-address, a path, a number that is not small or stands next to its parameter's name ("file 5"). And the user must have
-named the act: who asks about "report.txt" has not asked to delete it.
+address, a path, a number that is not small or stands next to its parameter's name ("file 5"). A secret is quoted or
+stands behind its parameter's name: no place, account or amount of the question becomes a password. And the user must
+have named the act: who asks about "report.txt" has not asked to delete it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import islice
 from typing import Any, cast
 
 from treadle._safety.beside import read_beside
+from treadle._safety.secrets import names_secret
 from treadle._types.dates import replace_dates
 
 _JOINS = "._@/:+-\\~#?=&%"
@@ -86,10 +88,10 @@ class UserWords:
         """None: not in the words; False: there, perhaps by chance; True: there."""
         if isinstance(value, bool):
             return False if all(_whole(self._everything, word) for word in _name_words(name)) else None
-        if isinstance(value, int | float):
+        if isinstance(value, int | float) and not names_secret(name):
             return self._number(name, Decimal(str(value)), str(value))
         text = _flat(str(value))
-        if not text:
+        if not text or (names_secret(name) and not self._handed(name, text)):
             return None
         if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text, re.ASCII):
             # A text is what it is: "007" is not 7.
@@ -112,6 +114,15 @@ class UserWords:
                                self._everything) for word in _name_words(name))  # fmt: skip
         return beside or abs(number) >= 100 or number != number.to_integral_value()
 
+    def _handed(self, name: str, text: str) -> bool:
+        """Return whether a value is quoted, or follows its parameter's name ("the password to aB3x9"), which an
+        ordinary word may do by chance."""
+        if any(_quoted(whole, text) for whole in self._texts):
+            return True
+        near = rf"\b(?i:{'|'.join(map(re.escape, _name_words(name)))})[^\w.!?\n]{{1,3}}(?:\w{{1,20}}[^\w.!?\n]{{1,3}})?"
+        behind = re.compile(rf"{near}{re.escape(text)}(?!\w)")
+        return not (text.isalpha() and text.islower()) and any(map(behind.search, self._texts))
+
     def _moment(self, day: str | None, hour: str | None, minute: str | None) -> bool:
         if day is not None and day not in self._dates:
             return False
@@ -125,7 +136,7 @@ def _flat(text: str) -> str:
 def _is_value(text: str, value: str) -> bool:
     """Return whether a text that stands in the words is a value there: quoted, an address or a name with signs inside,
     or a name with capital letters that is not the beginning of a sentence."""
-    if any(f"{opening}{value}{closing}".lower() in text.lower() for opening, closing in _QUOTES):
+    if _quoted(text.lower(), value.lower()):
         return True
     if any(char in _JOINS for char in value.strip(_JOINS)):
         return True
@@ -135,6 +146,10 @@ def _is_value(text: str, value: str) -> bool:
         _whole(text[max(0, at - 2) : at + len(value) + 2].lstrip(), value) and not begins_sentence(text, at)
         for at in _places(text, value)
     )
+
+
+def _quoted(text: str, value: str) -> bool:
+    return any(f"{opening}{value}{closing}" in text for opening, closing in _QUOTES)
 
 
 def begins_sentence(text: str, at: int) -> bool:
