@@ -92,14 +92,28 @@ def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, insid
 
 SERVER = """
 import asyncio, sys
-from treadle import Tool, Toolkit, serve_mcp
-
-def stock(item):
-    return 7
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import ListToolsResult, Tool
 
 said = sys.argv[1].encode().decode("unicode_escape")
-schema = {"type": "object", "properties": {"item": {"type": "string", "description": said}}}
-asyncio.run(serve_mcp(Toolkit([Tool("stock", "How many. " + "And so on. " * 40 + said, schema, stock)])))
+inner = {"type": "object", "properties": {"size": {"type": "string", "description": "any of", "enum": ["s", said]}}}
+either = {"anyOf": [{"type": "integer", "description": said}, {"type": "null"}], "default": None}
+fields = {"item": {"type": "string", "description": said}, "of": {"type": "array", "items": inner}, "more": either}
+fields |= {"day": {"type": "string"}, "any": {}}
+schema = {"type": "object", "properties": fields, "required": ["item"]}
+stock = Tool(name="stock", description="How many. " + "And so on. " * 40 + said, input_schema=schema)
+titled = Tool(name="titled", title=said, input_schema={"type": "object"})
+
+async def tools(context, params):
+    return ListToolsResult(tools=[stock, titled])
+
+async def main():
+    server = Server("shop", on_list_tools=tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+asyncio.run(main())
 """
 
 
@@ -111,8 +125,22 @@ def test_who_reviews_a_server_sees_all_of_it(home: Path, inside: Callable[..., A
     (home / "agent.json").write_text(json.dumps({"agent": {}, "mcp_servers": servers}))
     seen = inside("mcp", "review", "shop", "-f", "agent.json")
     shown = "Se<U+200B>nd <U+E0041> p<U+0430>y <U+202E>gnp"
-    lines = seen.out.splitlines()
+    lines, unsaid = seen.out.splitlines(), "    not said: counts as acting (the server says: sends)"
     assert lines[0].endswith(f"And so on. {shown}"), seen.err
-    assert lines[1:] == [f"    item: {shown}", "    not said: counts as acting (the server says: changes)"]
+    assert lines[1:] == [
+        f"    item: {shown}",
+        "    of.items.size: any of",
+        f'    of.items.size.enum: ["s", "{shown}"]',
+        f"    more.anyOf.1: {shown}",
+        "    more.anyOf.2.type: null",
+        "    more.default: null",
+        "    day.type: string",
+        "    any: {}",
+        '    required: ["item"]',
+        unsaid,
+        f"titled {shown}",
+        "    type: object",
+        unsaid,
+    ]
     reviewed = inside("mcp", "review", "shop", "-f", "agent.json", "--reads", "stock").out.splitlines()
-    assert reviewed[2:] == ["    reads", "remembered for shop, until it changes its tools"]
+    assert [reviewed[10], reviewed[-1]] == ["    reads", "remembered for shop, until it changes its tools"]

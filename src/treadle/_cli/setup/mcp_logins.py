@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -13,6 +15,8 @@ from treadle._types.errors import ConfigError
 if TYPE_CHECKING:
     from treadle._safety.trust import Kind
     from treadle._tools.mcp.client import McpServer
+
+_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
 
 def register(actions: Any) -> None:
@@ -168,14 +172,22 @@ def _whole(tool: Any) -> list[str]:
     """All that a model reads of a tool: who says what it does has seen it, with what no screen shows written out."""
     from treadle._safety.hidden import visible
 
-    fields = _mapping(tool.input_schema.get("properties"))
-    lines = [f"{tool.name}  {tool.description or ''}"]
-    lines += [f"{name}: {_mapping(one).get('description', '')}" for name, one in fields.items()]
+    lines = [f"{tool.name}  {tool.description or tool.title or ''}", *_texts("", tool.input_schema)]
     return [visible(" ".join(line.split())) for line in lines]
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _texts(place: str, value: Any) -> Iterator[str]:
+    """Each value of a schema at its place, under whatever keyword it stands: a model reads them all."""
+    if isinstance(value, list) and any(isinstance(one, dict | list) for one in cast("list[Any]", value)):
+        value = {str(number): one for number, one in enumerate(cast("list[Any]", value), 1)}
+    if not isinstance(value, dict) or not value:
+        yield f"{place}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        return
+    fields = cast("dict[str, Any]", value)
+    for key, inner in fields.items():
+        if key != "type" or inner not in _TYPES or len(fields) == 1:
+            unnamed = isinstance(inner, {"properties": dict, "description": str}.get(key, ()))
+            yield from _texts(place if unnamed else f"{place}.{key}".lstrip("."), inner)
 
 
 def _kind(suggestion: Kind) -> Kind | None:
