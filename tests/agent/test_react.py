@@ -27,6 +27,11 @@ def test_value_cost_and_the_whole_result():
     assert (looped.result.answer, looped.cost) == (looped.value, looped.result.usage)
 
 
+@pytest.mark.parametrize("tools", [[], (), None])
+def test_without_tools_the_model_answers(tools: Any):
+    assert go(react_loop(ScriptedModel(["Hello."]), "Hi", tools)).value == "Hello."
+
+
 def test_its_defaults_and_what_is_given_reach_the_model():
     model = ScriptedModel(["3", "3"])
     go(react_loop(model, "q", [add]))

@@ -75,6 +75,19 @@ def test_search_finds_words_in_results_and_goes_there(talk: Stage, shoot: Shoot)
     talk.see(".conversations", has_text="Nothing found.")
 
 
+def test_conversations_that_begin_alike_can_be_told_apart(talk: Stage):
+    begin = "Please compare the prices of all the small hotels in the old town for the first weekend of"
+    for month in ("May", "June"):
+        talk.page.keyboard.press("Alt+n")
+        talk.see(".welcome")
+        talk.page.get_by_label("plain").check()
+        talk.ask(f"{begin} {month}")
+        talk.finish()
+    for month in ("May", "June"):
+        title = talk.see(".conversation .title", has_text=f"{begin} {month}")
+        assert title.evaluate("it => it.scrollHeight <= it.clientHeight && it.scrollWidth <= it.clientWidth"), month
+
+
 def test_agent_and_settings_of_a_conversation(talk: Stage):
     page = talk.page
     talk.ask("Find a hotel near the station.")

@@ -26,6 +26,10 @@ def test_a_dump_is_imported_and_reported(
     assert "40 dollars." in capsys.readouterr().out
     assert main(["report"]) == 0
     assert "1 runs, 1 requests" in capsys.readouterr().out
+    (tmp_path / "script.json").write_text('["Hello."]')
+    assert main(["run", "Hi", "-q", "-m", f"scripted:{tmp_path / 'script.json'}"]) == 0
+    assert main(["report"]) == 0
+    assert "2 runs, 2 requests" in capsys.readouterr().out, "a run of one's own counts like what was recorded"
     page = tmp_path / "report.html"
     assert main(["report", "--tag", "", "-o", str(page)]) == 0
     assert page.read_text().startswith("<!doctype html>")
