@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
 from plugins.scenes import DIALECTS, TEXT_ONLY, CountingModel, answer_in, components, count, in_dialect, request_text
-from treadle import Agent, ScriptedModel
+from treadle import Agent, RepairPolicy, RetryPolicy, ScriptedModel, tool
 from treadle._agent.conversation import Conversation, history_of
 from treadle._journal.memory import MemoryJournal
-from treadle._types.errors import RequestRefusedError
+from treadle._types.errors import RequestRefusedError, TransientModelError
 from treadle._types.events import ContextCompacted
 from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
 from treadle._types.request import Request
@@ -108,17 +109,55 @@ def test_conversations_do_not_mix_and_the_agents_own_journal_serves():
     go(main())
 
 
-def test_a_failed_turn_is_not_part_of_what_was_said():
-    replies: list[Any] = ["fine", RequestRefusedError("no", status=400), "fine again"]
-
+@pytest.mark.parametrize(
+    ("failure", "known"),
+    [
+        (RequestRefusedError("no", status=400), ["one", "three"]),
+        (TransientModelError("away", status=503), ["one", "two", "three"]),
+        ("", ["one", "three"]),
+    ],
+    ids=["refused", "away", "empty"],
+)
+def test_a_failed_turn_is_known_later_unless_it_would_fail_or_spoil_those_after_it(failure: Any, known: list[str]):
     async def main() -> None:
         for journal in (None, MemoryJournal()):
-            model = ScriptedModel(list(replies))
-            talk = Conversation(Agent(model, [echo], on_error="result"), journal=journal)
+            model = ScriptedModel(["fine", failure, "fine again"])
+            agent = Agent(
+                model, [echo], on_error="result", retry=RetryPolicy(attempts=1), repair=RepairPolicy(max_parse=0)
+            )
+            talk = Conversation(agent, journal=journal)
             await talk.ask("one")
-            assert (await talk.ask("two")).stop_reason == "error"
+            assert (await talk.ask("two")).stop_reason in ("error", "empty")
             await talk.ask("three")
-            assert user_texts(model.requests[-1].messages) == ["one", "three"]
+            sent = model.requests[-1].messages
+            assert user_texts(sent) == known
+            assert isinstance(sent[-2], AssistantMessage), "each turn ends in an answer, or in words that there is none"
+
+    go(main())
+
+
+def test_a_turn_that_was_stopped_before_its_answer_is_known_later():
+    model = ScriptedModel([call("wait_long"), "fine"])
+    started = asyncio.Event()
+
+    @tool
+    async def wait_long() -> str:
+        """Wait until it is stopped."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    async def main() -> None:
+        talk = Conversation(Agent(model, [wait_long]))
+        run = await talk.start("one")
+        await started.wait()
+        run.cancel()
+        await run
+        await talk.ask("two")
+        sent = model.requests[-1].messages
+        assert user_texts(sent) == ["one", "two"]
+        assert_paired(sent)
+        assert isinstance(sent[-2], AssistantMessage)
 
     go(main())
 

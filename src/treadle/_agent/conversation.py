@@ -74,8 +74,8 @@ class Conversation(Generic[OutputT_co, DepsT]):
         return run
 
     async def ask(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> RunResult[OutputT_co]:
-        """The next turn. A turn that failed, or was cancelled before its answer began, is not part of the
-        history of those after it."""
+        """The next turn. One that was stopped, or whose provider was away, is part of the history as far as it came;
+        one that was refused, or that the model had no answer to, is not."""
         run = await self.start(question, **options)
         return raised(await run, run.settings.on_error)
 
@@ -84,54 +84,56 @@ class Conversation(Generic[OutputT_co, DepsT]):
         return bridge.run(self.ask(question, **options))
 
     async def _latest(self) -> RunState | None:
-        """The last turn that came to an end with an answer."""
+        """The last turn that has ended."""
         journal = self.agent.journal
         if journal is None:
             return self._last
         for info in await journal.list(conversation=self.id, parent="", limit=50):
-            if info.status == "finished" and info.stop_reason in MAY_BE_TURNS:
-                state = fold(await journal.load(info.run_id))
-                if is_turn(state):
-                    return state
+            if info.status == "finished" and not info.undone:
+                return fold(await journal.load(info.run_id))
         return None
 
     def _ended(self, run: Run[Any]) -> None:
-        if is_turn(run.state):
+        if run.state.finished is not None:
             self._last = run.state
 
 
 def history_of(state: RunState) -> list[Message]:
-    """A finished run as history: its last window without the engine's remarks, ending in the answer the user got."""
-    messages = [entry.message for entry in state.conversation.window]
-    messages = as_history(
-        message for message in messages if not (isinstance(message, UserMessage) and message.kind == "note")
-    )
+    """Return what later runs know of a run: its last window without the engine's remarks, ending in the answer the user
+    got. Of one that is not part of a conversation, what it had begun with."""
     finished, answered = state.finished, state.answer.done
+    if finished is not None and not _is_turn(state):
+        return as_history(state.started.history if state.started is not None else ())
+    messages = as_history(
+        message
+        for entry in state.conversation.window
+        if not (isinstance(message := entry.message, UserMessage) and message.kind == "note")
+    )
     if answered is not None and answered.source == "partial":
-        return [*messages, _answer(answered.text + STOPPED, state)]
+        return [*messages, _answer(f"{answered.text}\n\n{STOPPED}", state)]
     answer = finished.answer if finished is not None else ""
     last = messages[-1] if messages else None
     if not isinstance(last, AssistantMessage) or last.calls:
-        return [*messages, _answer(answer, state)] if answer else messages
+        return [*messages, _answer(answer or STOPPED, state)] if finished is not None else messages
     written_anew = answered is not None and answered.source in ("synthesis", "complete", "own_words")
     if finished is not None and (finished.brief or written_anew):  # the loop's own last words are not what the user saw
         messages[-1] = _answer(answer, state)
     return messages
 
 
-MAY_BE_TURNS = ("answer", "final_tool", "limit", "stuck", "cancelled", "budget")
-"""Stop reasons of runs that may be part of the history of later ones."""
-STOPPED = "\n\n[The answer was stopped here.]"
-"""After an answer that was cut short, for the model that goes on."""
+STOPPED = "[The answer was stopped here.]"
+"""At the end of a turn without a whole answer, for the model that goes on."""
+_AWAY = ("TransientModelError", "BadReplyError")
+"""Errors that say nothing against the question: the provider was not there, or broke off."""
 
 
-def is_turn(state: RunState) -> bool:
-    """Return whether a run is part of the history of later ones: it has an answer, or a part of one was shown."""
-    if state.finished is None:
-        return False
-    answered = state.answer.done
-    partial = answered is not None and answered.source == "partial"
-    return partial or state.finished.stop_reason in ("answer", "final_tool", "limit", "stuck")
+def _is_turn(state: RunState) -> bool:
+    """Return whether a run that has ended is part of the history of later ones. What was refused would be refused again
+    with each of them, and what the model had no answer to would spoil theirs."""
+    finished, answered = state.finished, state.answer.done
+    if finished is None or (answered is not None and answered.source == "partial"):
+        return True
+    return finished.error_type in _AWAY if finished.stop_reason == "error" else finished.stop_reason != "empty"
 
 
 def _answer(text: str, state: RunState) -> AssistantMessage:

@@ -13,6 +13,8 @@ from treadle._types.usage import Usage
 from treadle._types.value import Value
 
 MONTH = 30 * 86400.0
+UNDONE = "undone"
+"""The tag of runs that a person took back."""
 
 
 class RunInfo(Value, frozen=True, omit_defaults=True):
@@ -42,6 +44,11 @@ class RunInfo(Value, frozen=True, omit_defaults=True):
     """up | down | "" (nobody has said)"""
     title: str = ""
     """What people call it; on the first run of a conversation, what they call that."""
+
+    @property
+    def undone(self) -> bool:
+        """Whether a person has taken it back: its conversation goes on without it."""
+        return UNDONE in self.tags
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):

@@ -34,14 +34,20 @@ class Client(acp.Client):
         return acp.RequestPermissionResponse(outcome={"outcome": "selected", "option_id": answer})
 
 
-def work(home: Path, client: Client, *replies: Any, prompts: tuple[str, ...] = ("make it two",)) -> list[str]:
+def work(
+    home: Path,
+    client: Client,
+    *replies: Any,
+    prompts: tuple[str, ...] = ("make it two",),
+    options: tuple[str, ...] = (),
+) -> list[str]:
     model = script(home, *replies)
     project = home / "project"
     project.mkdir(exist_ok=True)
     (project / "a.py").write_text("x = 1\n")
 
     async def main() -> list[str]:
-        arguments = ["-m", "treadle", "acp", "-m", model]
+        arguments = ["-m", "treadle", "acp", "-m", model, *options]
         env = {**os.environ, **environment(home)}
         async with acp.spawn_agent_process(client, sys.executable, *arguments, env=env, cwd=str(home)) as (agent, _):
             begun = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
@@ -81,3 +87,8 @@ def test_a_task_is_cancelled(home: Path):
     client = Client("cancelled")
     assert work(home, client, EDIT, "never") == ["cancelled"]
     assert (home / "project" / "a.py").read_text() == "x = 1\n"
+
+
+def test_an_editor_is_told_that_a_limit_was_reached(home: Path):
+    ends = work(home, Client("once"), EDIT, "So far.", options=("--max-iterations", "1"))
+    assert ends == ["max_turn_requests"]

@@ -41,6 +41,17 @@ def test_what_was_undone_stays_so_in_the_next_session(home: Path):
     assert len(treadle(home, "runs", "list", "--tag", "undone", "--ids").out.split()) == 3, "nothing is deleted"
 
 
+def test_a_question_knows_the_same_in_this_session_as_in_the_next(home: Path):
+    """Once the terminal went on from all messages of the last run, not from what the model had of them."""
+    model = script(home, "A draft.", "The whole answer.", "Another.", "Second.", "More.", "Third.")
+    first = ("-m", model, "-p", "two_phase", "-t", "calculator")
+    treadle(home, "chat", *first, stdin="one\ntwo\n/save all.md\n")
+    treadle(home, "chat", "--continue", stdin="three\n")
+    one, two = ["one", "The whole answer."], ["two", "Second."]
+    assert histories(home) == [[], one, [*one, *two]]
+    assert "## You\n\none" in (home / "all.md").read_text()
+
+
 def test_files_for_the_next_question_only(home: Path):
     (home / "a.txt").write_text("alpha")
     (home / "b.txt").write_text("beta")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from kit import add, call, user_texts
 from server.serving import serving
 from treadle import Agent, ScriptedModel
 from treadle._journal import open_journal
+from treadle._journal.base import UNDONE
 from treadle._types.request import Request
 
 
@@ -44,6 +46,28 @@ def test_a_conversation_knows_its_earlier_runs():
         assert client.ask("GET", f"/api/conversations/{first['conversation']}").status == 404
 
 
+def test_what_was_taken_back_at_the_terminal_is_taken_back_here(tmp_path: Path):
+    async def leave() -> None:
+        journal = open_journal(str(tmp_path / "j.db"))
+        agent = Agent(ScriptedModel(["hi", "no", "alone"]), tools=None, journal=journal)
+        await agent.run("one", run_id="one", conversation="talk")
+        await agent.run("two", run_id="two", conversation="talk")
+        await agent.run("three", run_id="three", conversation="other")
+        for run in ("two", "three"):
+            await journal.annotate(run, tags=[UNDONE])
+        await journal.aclose()
+
+    asyncio.run(leave())
+    model = ScriptedModel(["on we go"])
+    with serving(Agent(model, tools=None), str(tmp_path / "j.db")) as client:
+        assert [(c["id"], c["runs"]) for c in client.get("/api/conversations")["conversations"]] == [("talk", 1)]
+        assert [info["run_id"] for info in client.get("/api/conversations/talk")["runs"]] == ["one"]
+        client.wait(client.start("next", conversation="talk"))
+        assert user_texts(model.requests[0].messages) == ["one", "next"]
+        assert client.ask("DELETE", "/api/conversations/talk").status == 200
+        assert client.ask("GET", "/api/runs/two").status == 404, "deleted with the others"
+
+
 def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
     async def leave() -> None:
         journal = open_journal(str(tmp_path / "j.db"))
@@ -51,8 +75,6 @@ def test_a_run_from_elsewhere_is_a_conversation_of_its_own(tmp_path: Path):
             "from the terminal", run_id="terminal-run"
         )
         await journal.aclose()
-
-    import asyncio
 
     asyncio.run(leave())
     model = ScriptedModel(["on we go"])

@@ -11,6 +11,7 @@ import msgspec
 from acp import schema
 
 from treadle._agent.agent import Agent
+from treadle._agent.conversation import history_of
 from treadle._cli.display.text import arguments, clean
 from treadle._cli.setup.launch import Launch, build_agent
 from treadle._engine.core.decisions import Answer
@@ -100,11 +101,11 @@ class Editor:
             raise acp.RequestError.internal_error({"message": clean(str(error))}) from None
         finally:
             session.run = None
-        session.history, session.last_run = list(result.messages), run.id
+        session.history, session.last_run = history_of(run.state), run.id
         if result.stop_reason == "cancelled":
             return schema.PromptResponse(stop_reason="cancelled")
         await self._client.session_update(session_id, acp.update_agent_message_text(result.answer or "(no answer)"))
-        limited = result.stop_reason in ("max_iterations", "budget")
+        limited = result.stop_reason in ("limit", "budget")
         return schema.PromptResponse(stop_reason="max_turn_requests" if limited else "end_turn")
 
     async def cancel(self, session_id: str, **more: Any) -> None:

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from treadle._agent.agent import Agent
+from treadle._agent.conversation import history_of
 from treadle._agent.presets import local_user, takes_files
 from treadle._cli.chat.completion import completions
-from treadle._cli.chat.earlier import UNDONE, Earlier
+from treadle._cli.chat.earlier import Earlier
 from treadle._cli.chat.input import Reader
 from treadle._cli.chat.mentions import mentions_in
 from treadle._cli.display.ansi import styled
@@ -30,9 +31,12 @@ from treadle._cli.setup.attachments import with_parts
 from treadle._cli.setup.launch import Launch, build_agent
 from treadle._engine.run import Run, beginning_of
 from treadle._journal import Journal
+from treadle._journal.base import UNDONE
 from treadle._models.base import Model
+from treadle._types.errors import RunNotFoundError
 from treadle._types.ids import fresh_id
 from treadle._types.messages import Content, Message, Part
+from treadle._types.state import fold
 from treadle._types.usage import NO_USAGE
 from treadle._workspace.history import trees_of
 
@@ -158,6 +162,20 @@ class Chat:
         attached, self.attached = self.attached, []
         return with_parts(text, [*mentions.parts, *(part for _, part in attached)])
 
+    async def transcript(self) -> list[Message]:
+        """Return the whole conversation, also what has left the window of the model."""
+        transcript, past, run_id = list[Message](), self.history, self.last_run
+        while run_id:
+            try:
+                state = fold(await self.journal.load(run_id))
+            except RunNotFoundError:  # deleted since: the run after it began with what is left of it
+                break
+            messages, started = state.messages(), state.started
+            past = list(started.history) if started is not None else []
+            transcript[:0] = messages[len(past) :]
+            run_id = started.follows if started is not None else ""
+        return [*past, *transcript]
+
     async def undo(self) -> bool:
         """Forget the last question and its answer, for later sessions too; the run stays recorded. False if none."""
         if not self._before:
@@ -178,9 +196,9 @@ class Chat:
             return 0
         run = await self.agent.load(await fork_of(self.journal, self.last_run, step))
         run.cancel()  # what it had done until then is all that is wanted
-        result = await self.agent.launch(run)
+        await self.agent.launch(run)
         await self._undone(self.last_run)
-        self.history, self.last_run = list(result.messages), run.id
+        self.history, self.last_run = history_of(run.state), run.id
         if self._runs:
             self._runs[-1].append(run.id)
         return step
@@ -205,7 +223,7 @@ class Chat:
             print_outcome(result)
         if not self.quiet:
             show_files(result)
-        self.history, self.last_run = list(result.messages), run.id
+        self.history, self.last_run = history_of(run.state), run.id
         if self._runs:
             self._runs[-1].append(run.id)
         self.turns += 1

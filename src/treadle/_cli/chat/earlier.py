@@ -16,8 +16,6 @@ from treadle._types.messages import Message
 from treadle._types.state import fold
 
 _LOOK_BACK = 500
-UNDONE = "undone"
-"""The tag of runs that a person took back with /undo; a conversation is continued without them."""
 
 
 class Earlier(Struct, frozen=True):
@@ -58,7 +56,7 @@ def _not_ended(run_id: str) -> str:
 async def _newest(journal: Journal, folder: str) -> str:
     agent = CODE if folder else AGENT
     for info in await journal.list(limit=_LOOK_BACK, parent="", agent=agent):
-        if info.conversation and UNDONE not in info.tags:
+        if info.conversation and not info.undone:
             launch = launch_of(await journal.load(info.run_id)) if folder else None
             if not folder or (launch is not None and launch.folder == folder):
                 if info.status == "finished":
@@ -71,5 +69,5 @@ async def _newest(journal: Journal, folder: str) -> str:
 async def _named(journal: Journal, named: str) -> str:
     """A conversation is continued after its newest run, a run after itself: what came later is left out."""
     in_conversation = await journal.list(limit=_LOOK_BACK, conversation=named, parent="")
-    finished = [info.run_id for info in in_conversation if info.status == "finished" and UNDONE not in info.tags]
+    finished = [info.run_id for info in in_conversation if info.status == "finished" and not info.undone]
     return finished[0] if finished else await find_run(journal, named)

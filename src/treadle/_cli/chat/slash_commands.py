@@ -113,10 +113,10 @@ async def _file(chat: Chat, rest: str) -> None:
 
 
 async def _save(chat: Chat, rest: str) -> None:
-    if not chat.history:
+    if not (messages := await chat.transcript()):
         print("there is nothing to save yet")
         return
-    print(f"saved as {save(chat.history, rest or f'chat-{chat.conversation[:8]}.md')}")
+    print(f"saved as {save(messages, rest or f'chat-{chat.conversation[:8]}.md')}")
 
 
 async def _plan(chat: Chat, rest: str) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from treadle._agent.conversation import MAY_BE_TURNS, history_of, is_turn
+from treadle._agent.conversation import history_of
 from treadle._journal.base import RunInfo
 from treadle._journal.catalog.values import MAX_TITLE
 from treadle._server.api import bodies as b
@@ -38,7 +38,7 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
 
     Return None if there is no such conversation.
     """
-    runs = {run_of(info): info for info in await conversation_runs(call, conversation)}
+    runs = {run_of(info): info for info in await conversation_runs(call, conversation) if not info.undone}
     if not runs:
         return None
     wanted = (await call.runs.find(follows) or follows) if follows else next(iter(runs))
@@ -49,17 +49,11 @@ async def conversation_so_far(call: Call, conversation: str, follows: str = "") 
         raise conflict(
             f"run {last} of this conversation has not finished: send it a message, or cancel it first", again=None
         )
-    before = await parents(list(runs.values())[::-1], call.hub.facts)
-    at: OwnedRun | None = last
-    while at:
-        if runs[at].stop_reason in MAY_BE_TURNS and is_turn(state := fold(await call.hub.records(at))):
-            return last, list(history_of(state))
-        at = next((run for run in runs if run == before[at]), None)
-    return last, []
+    return last, history_of(fold(await call.hub.records(last)))
 
 
 async def conversation_runs(call: Call, name: str, limit: int = 1000) -> list[RunInfo]:
-    """Return the runs, newest first.
+    """Return the runs, newest first, also those that were taken back.
 
     A run without a conversation (not started by a server) is the first of one with its own id.
     """
@@ -100,7 +94,8 @@ async def list_conversations(call: Call) -> Response:
     runs = await call.runs.list(limit=query.limit)
     groups: dict[str, list[RunInfo]] = {}
     for info in runs:
-        groups.setdefault(info.conversation or info.run_id, []).append(info)
+        if not info.undone:
+            groups.setdefault(info.conversation or info.run_id, []).append(info)
     firsts: dict[str, RunInfo] = {}
     if len(runs) == query.limit:
         for name in groups.keys() - {info.run_id for info in runs}:
@@ -118,7 +113,7 @@ async def get_conversation(call: Call) -> Response:
     """List the runs of a conversation, oldest first."""
     name, query = call.path("conversation_id"), call.query
     newest = await _existing_conversation(call, name, query.limit + 1)
-    runs = newest[: query.limit][::-1]
+    runs = [info for info in newest[query.limit - 1 :: -1] if not info.undone]
     before = await parents(runs, call.hub.facts)
     turns = {info.run_id: run_of(info) for info in runs}
     lines = [
@@ -139,7 +134,7 @@ async def export_conversation(call: Call) -> Response:
     The branch is the one that leads to the run `until`, or to the newest.
     """
     name, query = call.path("conversation_id"), call.query
-    runs = (await _existing_conversation(call, name))[::-1]
+    runs = [info for info in (await _existing_conversation(call, name))[::-1] if not info.undone]
     before = await parents(runs, call.hub.facts)
     at = query.until or runs[-1].run_id
     if at not in before:
