@@ -39,7 +39,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     flush: Pause = 0.05
     """Seconds text is collected before it is sent, so that a fast model does not cost one packet per token."""
     heartbeat: Seconds = 15.0
-    """Seconds without an event after which a stream sends a comment line, so that proxies keep it open."""
+    """Seconds after which a stream that has sent nothing sends a comment line, so that proxies keep it open. So long at
+    most, a streamed answer waits for its first word before its status is sent."""
     send_timeout: Seconds = 30.0
     """Seconds a client may leave a full buffer unread before its connection is closed; it can reconnect."""
     poll: Seconds = 1.0

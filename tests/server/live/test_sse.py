@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
+
+import pytest
 
 from kit import go
 from server.serving import parse
+from treadle._server.errors import ApiError
 from treadle._server.live.positions import ClientEvent, Position
 from treadle._server.live.sse import EventStream, encode
 from treadle._server.protocols.exchange import data, named_data
+from treadle._types.errors import JournalError
+from virtual_time import go_virtual
 
 
 def test_events_survive_the_encoding():
@@ -70,7 +75,7 @@ def respond(ended: Ended, send: Any, *, forever: bool, gone: bool = False, send_
 
     async def main() -> None:
         chunks = ended.chunks(b"one", b"two", forever=forever)
-        response = EventStream(chunks, send_timeout=send_timeout, on_end=ended.release)
+        response = EventStream(chunks, send_timeout=send_timeout, heartbeat=600.0, on_end=ended.release)
         await response({"type": "http"}, receive, send)
 
     go(main())
@@ -106,3 +111,73 @@ def test_a_client_that_does_not_read():
 
     respond(ended, send, forever=True, send_timeout=0.01)
     assert (ended.closed, ended.released) == (True, 1)
+
+
+Plan = Sequence[tuple[float, bytes | Exception]]
+
+
+def sent_at(plan: Plan, **options: Any) -> list[tuple[float, int | bytes]]:
+    """What a response sends, and when, whose chunks and errors come after the pauses of a plan; all without waiting."""
+    sent: list[tuple[float, int | bytes]] = []
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        for pause, chunk in plan:
+            await asyncio.sleep(pause)
+            if isinstance(chunk, Exception):
+                raise chunk
+            yield chunk
+
+    async def main() -> None:
+        async def send(message: Any) -> None:
+            sent.append((asyncio.get_running_loop().time(), message.get("status") or message["body"]))
+
+        async def receive() -> Any:
+            await asyncio.Event().wait()
+
+        whole: list[float] = []
+
+        async def on_sent() -> None:
+            whole.append(1)
+
+        response = EventStream(
+            chunks(),
+            send_timeout=600.0,
+            heartbeat=15.0,
+            on_end=lambda: None,
+            on_sent=on_sent,
+            alive=b"alive ",
+            failed=lambda error: error.message.encode(),
+            **options,
+        )
+        response.on_begin = lambda status: sent.append((asyncio.get_running_loop().time(), -status))
+        await response({"type": "http"}, receive, send)
+        assert whole, "all of it was sent"
+
+    go_virtual(main())
+    return sent
+
+
+BUSY = ApiError(503, "run_failed", "busy")
+
+
+def test_an_opening_goes_with_the_first_chunk():
+    assert sent_at([(9.0, b"one")], opening=b"opening ") == [(9.0, -200), (9.0, 200), (9.0, b"opening one"), (9.0, b"")]
+
+
+@pytest.mark.parametrize("error", [BUSY, JournalError("busy")])
+def test_a_failure_before_the_first_chunk_is_the_response(error: Exception):
+    [counted, status, (at, body), *rest] = sent_at([(14.0, error)], opening=b"opening ")
+    assert (counted, status, at, rest) == ((14.0, -503), (14.0, 503), 14.0, [])
+    assert json.loads(body)["error"]["code"] == 503
+
+
+def test_a_failure_after_the_opening_is_in_the_stream():
+    sent = sent_at([(31.0, BUSY)], opening=b"opening ")
+    assert sent[1:] == [(15.0, 200), (15.0, b"opening alive "), (30.0, b"alive "), (31.0, b"busy"), (31.0, b"")]
+    assert [body for _, body in sent_at([(0.0, BUSY)])][1:] == [200, b"busy", b""], "nothing was held"
+
+
+def test_only_a_silent_stream_says_that_it_is_alive():
+    plan = [(10.0, b"one"), (14.0, b"two"), (40.0, b"three")]
+    alive = [(at, body) for at, body in sent_at(plan) if body == b"alive "]
+    assert alive == [(39.0, b"alive "), (54.0, b"alive ")]

@@ -73,7 +73,7 @@ def test_clients_are_not_told_which_machines_stand_behind_the_server(protocol: s
         answer = client.ask("POST", path, {"model": "a", **body})
         assert answer.status == 503
         assert "cannot connect to (address)" in answer.error
-        assert "10.0.0.7" not in str(streamed(client, path, {"model": "a", **body, "stream": True}))
+        assert client.ask("POST", path, {"model": "a", **body, "stream": True}).error == answer.error
         message = {"message": {"parts": [{"text": "?"}]}}
         task = client.ask(
             "POST", "/a2a/a", {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message}

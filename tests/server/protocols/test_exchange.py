@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from itertools import islice
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit import add
-from server.serving import Gate, PacedModel, serving
-from treadle import Agent, ScriptedModel
+from kit import add, call
+from server.serving import Gate, PacedModel, relaxed, serving
+from treadle import Agent, RetryPolicy, ScriptedModel, ToolContext, tool
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.code import CodeMode
 from treadle._server.protocols.stop_sequences import Cut
+from treadle._types.errors import RequestRefusedError, TransientModelError
 
 QUESTION = {"role": "user", "content": "?"}
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,6 +60,60 @@ def test_words_are_sent_as_they_are_written(protocol: str):
         after = response.read()
         connection.close()
         assert b"last words" in before + after
+
+
+CHOICE = {name: REQUESTS[name] for name in ("chat completions", "responses", "anthropic")}
+"""Those whose clients choose whether the answer is streamed."""
+
+
+@pytest.mark.parametrize("protocol", CHOICE)
+@pytest.mark.parametrize("error", [TransientModelError("busy", status=529), RequestRefusedError("no", status=400)])
+@pytest.mark.parametrize("acted", [False, True])
+def test_a_failure_before_the_first_word_has_the_status_that_it_has_without_a_stream(
+    protocol: str, error: Exception, acted: bool
+):
+    path, body = CHOICE[protocol]
+    model = ScriptedModel([call("add", a=2, b=3), error] * 2 if acted else [error] * 2)
+    with serving({"a": Agent(model, [add], retry=RetryPolicy(attempts=1))}) as client:
+        streamed, whole = (client.ask("POST", path, {**body, "stream": stream}) for stream in (True, False))
+        if acted and protocol == "responses":  # which shows the call, and has begun with it
+            assert (streamed.status, str(error) in streamed.data.decode()) == (200, True)
+            return
+        told = [
+            (one.status, one.json, one.headers["content-type"], one.headers.get("x-should-retry"))
+            for one in (streamed, whole)
+        ]
+        assert told[0] == told[1]
+        assert streamed.status == (503 if isinstance(error, TransientModelError) else 424)
+        metrics = client.ask("GET", "/metrics").data.decode()
+        assert f'status="{whole.status}"}} 2' in metrics
+        assert "treadle_streams_live 0" in metrics
+
+
+@pytest.mark.parametrize("protocol", REQUESTS)
+def test_a_stream_is_kept_open_while_the_run_does_what_is_not_shown(protocol: str):
+    gate = Gate()
+
+    @tool
+    async def busy(context: ToolContext) -> str:
+        """Say much to nobody."""
+        while not gate._open.is_set():
+            context.output("busy ")
+            await asyncio.sleep(0.002)
+        return "done"
+
+    path, body = REQUESTS[protocol]
+    agent = Agent(ScriptedModel([call("busy"), "It is done."]), [busy])
+    with serving({"a": agent}, settings=relaxed(heartbeat=0.15)) as client:
+        connection = client.connect()
+        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
+        response = connection.getresponse()
+        lines = iter(response.readline, b"")
+        alive = (line for line in lines if line == b":\n" or b'"ping"' in line)
+        assert len(list(islice(alive, 4))) == 4, "more than there was time for before it was busy"
+        gate.open()
+        assert b"It is done." in response.read()
+        connection.close()
 
 
 class LateTools(Plugin):

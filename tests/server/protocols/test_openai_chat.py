@@ -278,12 +278,13 @@ def test_a_conversation_goes_on_by_its_id():
         (TransientModelError("HTTP 529: overloaded", status=529), 503, True),
     ],
 )
-def test_only_what_may_end_differently_is_worth_another_attempt(error: Any, status: int, retried: bool):
+@pytest.mark.parametrize("stream", [False, True])
+def test_only_what_may_end_differently_is_worth_another_attempt(error: Any, status: int, retried: bool, stream: bool):
     model = ScriptedModel([error], repeat_last=True)
     with serving(Agent(model, tools=None, retry=RetryPolicy(attempts=1))) as client:
         api = openai.OpenAI(base_url=f"{client.address}/v1", api_key="none", max_retries=1, timeout=GUARD_SECONDS)
         with api, pytest.raises(openai.APIStatusError) as raised:
-            api.chat.completions.create(model="demo", messages=ASK)
+            api.chat.completions.create(model="demo", messages=ASK, stream=stream)
         assert raised.value.status_code == status
         assert len(client.get("/api/runs")["runs"]) == (2 if retried else 1)
 

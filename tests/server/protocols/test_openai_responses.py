@@ -145,8 +145,8 @@ def test_errors():
         with pytest.raises(openai.APIStatusError, match="wrong key") as raised:
             api.responses.create(model="failing", input="?")
         assert raised.value.status_code == 424
-        with pytest.raises(openai.APIError, match="wrong key"):
-            list(api.responses.create(model="failing", input="?", stream=True))
+        with pytest.raises(openai.APIStatusError, match="wrong key"):
+            api.responses.create(model="failing", input="?", stream=True)
         for wrong, words in (
             ([{"role": "assistant", "content": "x"}], "last item"),
             ([{"role": "user", "content": [{"type": "odd"}]}], "odd"),

@@ -30,6 +30,7 @@ from treadle._server.live.hub import Hub
 from treadle._server.live.owned import Runs
 from treadle._server.live.push import Push
 from treadle._server.live.repeats import Repeats
+from treadle._server.live.sse import EventStream
 from treadle._server.metrics import Metrics
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import TreadleError
@@ -179,7 +180,14 @@ async def perform(operation: Operation, request: Request, context: Context) -> R
         response = operation.refusal(
             ApiError(500, "internal", f"internal error; the server's log has the details under {reference}")
         )
-    context.metrics.count("treadle_http_requests_total", operation=operation.name, status=str(response.status_code))
+
+    def count(status: int) -> None:
+        context.metrics.count("treadle_http_requests_total", operation=operation.name, status=str(status))
+
+    if isinstance(response, EventStream):
+        response.on_begin = count
+    else:
+        count(response.status_code)
     return response
 
 

@@ -145,7 +145,9 @@ async def _events(call: Call, run_id: OwnedRun, after: Position, detail: Detail)
         call.context.streams.release(call.principal.key)
         call.hub.release(follower.channel)
 
-    return EventStream(follow(follower, settings), send_timeout=settings.send_timeout, on_end=end)
+    return EventStream(
+        follow(follower, settings), send_timeout=settings.send_timeout, heartbeat=settings.heartbeat, on_end=end
+    )
 
 
 async def _has_seen_all(call: Call, run_id: OwnedRun, after: Position, detail: Detail) -> bool:

@@ -13,7 +13,7 @@ from treadle._server.live.channel import Channel, OpenMessage, Piece
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Detail, Projection
 from treadle._server.live.restoring import Restoring
-from treadle._server.live.sse import HEARTBEAT, encode
+from treadle._server.live.sse import encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import AnswerDelta, AnswerPartial, AnswerRetracted, Event, Record, TextStreamed, ToolOutput
@@ -154,14 +154,12 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
     """The stream of one client. It ends after the run's last event, or when the server stops."""
     channel = follower.channel
     channel.followers += 1
-    silent = 0.0
     try:
         yield b"retry: 1000\n\n"
         while not channel.closed:
             version = channel.version
             events = await follower.step()
             for chunk in encode(events, follower.projection.whose):
-                silent = 0.0
                 yield chunk
             if follower.projection.finished:
                 return
@@ -176,11 +174,6 @@ async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator
                 for chunk in encode([failure], follower.projection.whose):
                     yield chunk
                 return
-            wait = settings.heartbeat - silent if channel.live else min(settings.poll, settings.heartbeat)
-            if not await channel.changed(version, wait):
-                silent += wait
-                if silent >= settings.heartbeat:
-                    silent = 0.0
-                    yield HEARTBEAT
+            await channel.changed(version, settings.heartbeat if channel.live else settings.poll)
     finally:
         channel.followers -= 1

@@ -11,7 +11,9 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from treadle._server.errors import ApiError, error_response, from_engine
 from treadle._server.live.positions import ClientEvent
+from treadle._types.errors import TreadleError
 
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -53,6 +55,8 @@ class EventStream(Response):
     """Sends the chunks of a generator until it ends, the client disconnects, or the client does not read for too long.
 
     Each chunk is written when it comes; nothing is buffered for a slow client, which reconnects with its last event id.
+    The head and the `opening` go with the first chunk, or after `heartbeat` seconds: a failure before that is the
+    response, with its own status, so that clients see it before they take the stream for an answer.
     """
 
     media_type = "text/event-stream"
@@ -62,14 +66,22 @@ class EventStream(Response):
         chunks: AsyncGenerator[bytes, None],
         *,
         send_timeout: float,
+        heartbeat: float,
         on_end: Callable[[], None],
         on_sent: Callable[[], Awaitable[None]] | None = None,
+        opening: bytes = b"",
+        alive: bytes = HEARTBEAT,
+        failed: Callable[[ApiError], bytes] | None = None,
     ) -> None:
         self.chunks = chunks
+        self.on_begin: Callable[[int], None] = lambda status: None
+        """Called with the status when it is known."""
         self.on_sent = on_sent
         """Called before `on_end` when the stream has been sent to its end."""
-        self._whole = False
-        self.send_timeout = send_timeout
+        self._opening, self._alive, self._failed = opening, alive, failed
+        self._begun = self._whole = False
+        self._turn, self._written = asyncio.Lock(), 0.0
+        self.send_timeout, self.heartbeat = send_timeout, heartbeat
         self.on_end = on_end
         self.status_code = 200
         self.background = None
@@ -79,38 +91,79 @@ class EventStream(Response):
         """The response to a HEAD request: the headers without the stream."""
         await self.chunks.aclose()
         self.on_end()
+        self.on_begin(self.status_code)
         return Response(headers=HEADERS, media_type=self.media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.ensure_future(self._send(send))
-        disconnected = asyncio.ensure_future(_disconnected(receive))
+        self._written = asyncio.get_running_loop().time()
+        sending = asyncio.ensure_future(self._send(scope, receive, send))
+        others = [asyncio.ensure_future(self._keep_alive(send)), asyncio.ensure_future(_disconnected(receive))]
         try:
-            await asyncio.wait([sending, disconnected], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([sending, *others], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            disconnected.cancel()
-            sending.cancel()
+            for task in (sending, *others):
+                task.cancel()
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([sending, disconnected])
+                await asyncio.wait([sending, *others])
             try:
                 if self._whole and self.on_sent is not None:
                     await self.on_sent()
             finally:
                 self.on_end()
-        if not sending.cancelled():
-            sending.result()
+        for task in (sending, *others):
+            if not task.cancelled():
+                task.result()
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with aclosing(self.chunks) as chunks:
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            async for chunk in chunks:
-                try:
-                    async with asyncio.timeout(self.send_timeout):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                except TimeoutError:
-                    # Returning with the response open makes the server drop the connection.
+            try:
+                async for chunk in chunks:
+                    if not await self._write(send, chunk):
+                        return
+            except (ApiError, TreadleError) as raised:
+                if self._failed is None:
+                    raise
+                error = raised if isinstance(raised, ApiError) else from_engine(raised)
+                if self._opening and not self._begun:
+                    await self._refuse(error_response(error), scope, receive, send)
                     return
+                if not await self._write(send, self._failed(error)):
+                    return
+            await self._turn.acquire()  # for good: nothing comes after the end
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             self._whole = True
+
+    async def _write(self, send: Send, chunk: bytes) -> bool:
+        """Send a chunk; False if the client does not read: ending with the response open makes the server drop the
+        connection."""
+        async with self._turn:
+            if not self._begun:
+                self._begun = True
+                self.on_begin(self.status_code)
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                chunk = self._opening + chunk
+            try:
+                async with asyncio.timeout(self.send_timeout):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            except TimeoutError:
+                return False
+            self._written = asyncio.get_running_loop().time()
+            return True
+
+    async def _keep_alive(self, send: Send) -> None:
+        """Send something whenever nothing was sent for a while, whatever the run does meanwhile."""
+        clock = asyncio.get_running_loop().time
+        reading = True
+        while reading:
+            await asyncio.sleep(self._written + self.heartbeat - clock())
+            if clock() - self._written >= self.heartbeat:
+                reading = await self._write(send, self._alive)
+
+    async def _refuse(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._turn.acquire()
+        self.on_begin(response.status_code)
+        await response(scope, receive, send)
+        self._whole = True
 
 
 async def _disconnected(receive: Receive) -> None:

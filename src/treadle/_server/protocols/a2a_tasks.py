@@ -19,7 +19,6 @@ from treadle._server.live.branches import OwnedRun, RunFacts
 from treadle._server.live.hub import Hub
 from treadle._server.live.owned import run_of
 from treadle._server.live.push import Update
-from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.a2a_rpc import CODES, RpcAnswer, failed
 from treadle._server.protocols.endings import why_failed
 from treadle._server.protocols.exchange import Exchange, TextDelta, data
@@ -121,9 +120,7 @@ async def _chunks(exchange: Exchange, request_id: str | int | None) -> AsyncGene
     yield result({"task": await task_of(exchange)})
     ids, begun = await _ids(exchange), False
     async for event in exchange.events():
-        if event is None:
-            yield HEARTBEAT
-        elif isinstance(event, TextDelta):
+        if isinstance(event, TextDelta):
             update = {**ids, "artifact": _artifact(exchange, event.text), "append": begun, "lastChunk": False}
             yield result({"artifactUpdate": update})
             begun = True

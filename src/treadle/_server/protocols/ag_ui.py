@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import bad_request
-from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import AgentRequest, CallStarted, Exchange, TextDelta, data
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._server.protocols.run_lookup import begin
@@ -130,9 +129,6 @@ async def _chunks(exchange: Exchange, request: AgUiInput) -> AsyncGenerator[byte
     message, count = "", 0
     yield _event("RUN_STARTED", **ids)
     async for event in exchange.events():
-        if event is None:
-            yield HEARTBEAT
-            continue
         if isinstance(event, TextDelta):
             if not message:
                 message = f"{exchange.run_id}-{request.run_id}-{count}"

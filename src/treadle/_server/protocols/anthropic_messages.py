@@ -105,7 +105,12 @@ async def create_message(call: Call) -> Response:
     request: MessagesRequest = call.body
     exchange = await begin(call, _agent_request(request))
     if request.stream:
-        return exchange.stream(_chunks(exchange, request.model), lambda error: named_data("error", error_body(error)))
+        return exchange.stream(
+            _chunks(exchange),
+            lambda error: named_data("error", error_body(error)),
+            opening=_event("message_start", message=_body(exchange, request.model, [], None)),
+            alive=_event("ping"),
+        )
     outcome = await exchange.outcome()
     content: list[dict[str, Any]] = [{"type": "text", "text": outcome.text}] if outcome.text else []
     content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.args} for one in outcome.calls]
@@ -227,33 +232,31 @@ def _body(exchange: Exchange, model: str, content: list[dict[str, Any]], outcome
     )
 
 
-async def _chunks(exchange: Exchange, model: str) -> AsyncGenerator[bytes, None]:
-    def event(name: str, **fields: Any) -> bytes:
-        return named_data(name, {"type": name, **fields})
+def _event(name: str, **fields: Any) -> bytes:
+    return named_data(name, {"type": name, **fields})
 
+
+async def _chunks(exchange: Exchange) -> AsyncGenerator[bytes, None]:
     index, in_text = -1, False
-    yield event("message_start", message=_body(exchange, model, [], None))
     async for update in exchange.events():
-        if update is None:
-            yield event("ping")
-        elif isinstance(update, TextDelta):
+        if isinstance(update, TextDelta):
             if not in_text:
                 index, in_text = index + 1, True
-                yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-            yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": update.text})
+                yield _event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+            yield _event("content_block_delta", index=index, delta={"type": "text_delta", "text": update.text})
     if in_text:
-        yield event("content_block_stop", index=index)
+        yield _event("content_block_stop", index=index)
     outcome = await exchange.outcome_now()
     for one in outcome.calls:
         index += 1
         block: dict[str, Any] = {"type": "tool_use", "id": one.id, "name": one.name, "input": {}}
-        yield event("content_block_start", index=index, content_block=block)
+        yield _event("content_block_start", index=index, content_block=block)
         delta = {"type": "input_json_delta", "partial_json": one.arguments}
-        yield event("content_block_delta", index=index, delta=delta)
-        yield event("content_block_stop", index=index)
+        yield _event("content_block_delta", index=index, delta=delta)
+        yield _event("content_block_stop", index=index)
     ended = {"stop_reason": _stop_reason(outcome), "stop_sequence": outcome.stop_sequence or None}
-    yield event("message_delta", delta=ended, usage=_usage(outcome.usage))
-    yield event("message_stop")
+    yield _event("message_delta", delta=ended, usage=_usage(outcome.usage))
+    yield _event("message_stop")
 
 
 def _stop_reason(outcome: Outcome) -> str:

@@ -29,7 +29,7 @@ from treadle._server.live.follower import Follower
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Projection
 from treadle._server.live.repeats import Place
-from treadle._server.live.sse import EventStream, payload
+from treadle._server.live.sse import HEARTBEAT, EventStream, payload
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
 from treadle._server.protocols.stop_sequences import Cut
 from treadle._server.protocols.tool_choice import AUTO, ToolChoice
@@ -244,17 +244,14 @@ class Exchange:
 
     # ---- as it happens
 
-    async def events(self) -> AsyncGenerator[TextDelta | CallStarted | CallDone | None, None]:
-        """Yield events until the run ends or waits; None when nothing has happened for a while, to keep the connection
-        open. An answer that must fit a schema, or that a plug-in may take back, comes as a whole at the end."""
+    async def events(self) -> AsyncGenerator[TextDelta | CallStarted | CallDone, None]:
+        """Yield events until the run ends or waits. An answer that must fit a schema, or that a plug-in may take back,
+        comes as a whole at the end."""
         cut, has_text, gap, void = Cut(self._stop), False, "", False
         whole = self._typed or await self._may_be_taken_back()
         async for event in self._followed():
-            data = event.data if event is not None else {}
-            name = event.name if event is not None else ""
-            if event is None:
-                yield None
-            elif name == "answer" and data.get("status") == "delta":
+            name, data = event.name, event.data
+            if name == "answer" and data.get("status") == "delta":
                 if void:
                     raise self._restarted()
                 has_text = True
@@ -288,7 +285,7 @@ class Exchange:
             return (await self.outcome_now()).text
         return ""
 
-    async def _followed(self) -> AsyncGenerator[ClientEvent | None, None]:
+    async def _followed(self) -> AsyncGenerator[ClientEvent, None]:
         hub = self.call.hub
         follower = hub.follower(self.run_id, self._after, masks=await self._masks_of_run())
         channel = follower.channel
@@ -303,10 +300,8 @@ class Exchange:
                     return
                 if not follower.behind:
                     settings = self.call.context.settings
-                    wait = settings.heartbeat if channel.live else min(settings.poll, settings.heartbeat)
-                    if not await channel.changed(version, wait):
+                    if not await channel.changed(version, settings.heartbeat if channel.live else settings.poll):
                         await self._take_up(channel, follower)
-                        yield None
         finally:
             channel.followers -= 1
             hub.release(channel)
@@ -326,9 +321,18 @@ class Exchange:
 
     # ---- the response
 
-    def stream(self, chunks: AsyncGenerator[bytes, None], failed: Callable[[ApiError], bytes]) -> EventStream:
-        """Send the chunks of a protocol; `failed` writes an error that ends the stream in the protocol's own form."""
-        streams, key = self.call.context.streams, self.call.principal.key
+    def stream(
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        failed: Callable[[ApiError], bytes],
+        *,
+        opening: bytes = b"",
+        alive: bytes = HEARTBEAT,
+    ) -> EventStream:
+        """Send the chunks of a protocol; `failed` writes an error that ends the stream in the protocol's own form. An
+        `opening` waits for the first chunk: a run that fails before has the status it has without a stream."""
+        context, key = self.call.context, self.call.principal.key
+        streams, settings = context.streams, context.settings
         try:
             streams.acquire(key)
         except ApiError:
@@ -341,23 +345,23 @@ class Exchange:
             self._release()
 
         response = EventStream(
-            self._chunks(chunks, failed),
-            send_timeout=self.call.context.settings.send_timeout,
+            self._chunks(chunks),
+            send_timeout=settings.send_timeout,
+            heartbeat=settings.heartbeat,
             on_end=end,
             on_sent=self.sent,
+            opening=opening,
+            alive=alive,
+            failed=failed,
         )
         self._mark(response)
         return response
 
-    async def _chunks(
-        self, chunks: AsyncGenerator[bytes, None], failed: Callable[[ApiError], bytes]
-    ) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
                     yield chunk
-        except ApiError as error:
-            yield failed(error)
         finally:
             self.leave()
 

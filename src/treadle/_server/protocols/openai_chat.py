@@ -16,7 +16,6 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.errors import bad_request, error_body, not_found
-from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, data
 from treadle._server.protocols.run_lookup import begin
 from treadle._server.protocols.tool_choice import Mode, ToolChoice
@@ -193,7 +192,12 @@ async def chat(call: Call) -> Response:
     exchange = await begin(call, _agent_request(request))
     if request.stream:
         usage = bool(request.stream_options and request.stream_options.include_usage)
-        return exchange.stream(_chunks(exchange, request.model, usage), lambda error: data(error_body(error)))
+        head = _head(exchange, request.model)
+        return exchange.stream(
+            _chunks(exchange, head, usage),
+            lambda error: data(error_body(error)),
+            opening=_chunk(head, {"role": "assistant", "content": ""}),
+        )
     outcome = await exchange.outcome()
     calls = [ChatCall(one.id, CalledFunction(one.name, one.arguments)) for one in outcome.calls]
     message = AnswerMessage(outcome.text or (None if calls else ""), tool_calls=calls or msgspec.UNSET)
@@ -270,33 +274,33 @@ def _message_fields(message: ChatMessage) -> dict[str, Any]:
     return {key: value for key, value in msgspec.structs.asdict(message).items() if value is not None}
 
 
-async def _chunks(exchange: Exchange, model: str, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so
-    does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
-    with an error."""
-    head: dict[str, Any] = {
+def _head(exchange: Exchange, model: str) -> dict[str, Any]:
+    return {
         "id": f"chatcmpl-{exchange.answer_id}",
         "object": "chat.completion.chunk",
         "created": int(time.time()),
         "model": model,
     }
 
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
-        return data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
-    yield chunk({"role": "assistant", "content": ""})
+def _chunk(head: dict[str, Any], delta: dict[str, Any], finish: str | None = None) -> bytes:
+    return data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
+
+
+async def _chunks(exchange: Exchange, head: dict[str, Any], with_usage: bool) -> AsyncGenerator[bytes, None]:
+    """Yield the answer's text as it is written. The protocol cannot retract text: words before a tool call stay, and so
+    does an answer that a plug-in changed; an empty line follows. When a model call failed half-way, the stream ends
+    with an error."""
     async for event in exchange.events():
-        if event is None:
-            yield HEARTBEAT
-        elif isinstance(event, TextDelta):
-            yield chunk({"content": event.text})
+        if isinstance(event, TextDelta):
+            yield _chunk(head, {"content": event.text})
     outcome = await exchange.outcome_now()
     for index, one in enumerate(outcome.calls):
         function = {"name": one.name, "arguments": one.arguments}
-        yield chunk({"tool_calls": [{"index": index, "id": one.id, "type": "function", "function": function}]})
+        yield _chunk(head, {"tool_calls": [{"index": index, "id": one.id, "type": "function", "function": function}]})
     if outcome.metadata:
-        head["metadata"] = outcome.metadata
-    yield chunk({}, _finish(outcome))
+        head = {**head, "metadata": outcome.metadata}
+    yield _chunk(head, {}, _finish(outcome))
     if with_usage:
         yield data({**head, "choices": [], "usage": _usage(outcome.usage)})
     yield b"data: [DONE]\n\n"

@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request, error_body
-from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import (
     AgentRequest,
     CallDone,
@@ -129,7 +128,8 @@ async def create_response(call: Call) -> Response:
         if not request.stream:
             return exchange.answer(projection.body())
     if request.stream:
-        return exchange.stream(projection.chunks(), projection.failed)
+        opening = b"" if request.background else projection.opening()
+        return exchange.stream(projection.chunks(), projection.failed, opening=opening)
     return exchange.answer(await projection.whole())
 
 
@@ -269,13 +269,13 @@ class ResponseProjection:
         self._items += [_call_item(one) for one in outcome.calls]
         return self.body(outcome)
 
+    def opening(self) -> bytes:
+        return b"".join(self._event(f"response.{name}", response=self.body()) for name in ("created", "in_progress"))
+
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        yield self._event("response.created", response=self.body())
-        yield self._event("response.in_progress", response=self.body())
+        if self._request.background:  # its client comes back by the id, which must not wait for the first word
+            yield self.opening()
         async for event in self._exchange.events():
-            if event is None:
-                yield HEARTBEAT
-                continue
             for chunk in self.shown(event):
                 yield chunk
         outcome = await self._exchange.outcome_now()

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from treadle._server.api.operations import Call, Routes
 from treadle._server.errors import ApiError, bad_request
-from treadle._server.live.sse import HEARTBEAT
 from treadle._server.protocols.exchange import AgentRequest, CallDone, CallStarted, Exchange, TextDelta, data
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._server.protocols.run_lookup import begin
@@ -131,9 +130,6 @@ async def _chunks(exchange: Exchange, *, continues: bool) -> AsyncGenerator[byte
     yield data({"type": "start"} if continues else {"type": "start", "messageId": f"msg-{exchange.run_id}"})
     yield data({"type": "start-step"})
     async for event in exchange.events():
-        if event is None:
-            yield HEARTBEAT
-            continue
         if isinstance(event, TextDelta):
             if not in_text:
                 in_text, count = True, count + 1
