@@ -153,7 +153,7 @@ def test_the_card_says_what_was_read_before(browser: Any):
         """Pay somebody."""
         return "paid"
 
-    script = [call("fetch", url="https://example.org/page"), call("pay", to="eve@evil.org"), "Not paid."]
+    script = [call("fetch", url="https://example.org/page"), call("pay", to="eve\u200b@evil.org"), "Not paid."]
     with serving(Agent(ScriptedModel(script), tools=[fetch, pay], provenance="ask")) as client:
         context = browser.new_context(viewport=SIZE)
         stage = Stage(context.new_page(), client, Gates())
@@ -161,6 +161,7 @@ def test_the_card_says_what_was_read_before(browser: Any):
         stage.ask("What does the page say?")
         why = stage.see(".approval .why").inner_text()
         assert "after reading example.org" in why
+        assert "eve<U+200B>@evil.org" in why, "what is not seen is written out"
         assert client.get("/api/runs?limit=1")["runs"][0]["status"] == "paused"
         stage.page.get_by_role("button", name="Refuse").click()
         stage.finish()

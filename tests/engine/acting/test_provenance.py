@@ -572,7 +572,18 @@ def test_what_a_service_of_the_operator_says_is_not_what_anybody_could_have_read
     assert go(agent.run("Who is 4711?")).stop_reason == "paused"
 
 
-def test_who_decides_sees_what_cannot_be_seen():
-    world = World()
-    result = go(world.agent(FETCH, call("pay", to="bob\u200b@example.org", amount=500)).run(QUESTION))
-    assert "bob<U+200B>@example.org" in result.pending[0].why
+@pytest.mark.parametrize("script", [(FETCH,), ()], ids=["after reading", "before anything was read"])
+@pytest.mark.parametrize("present", [True, False])
+def test_who_decides_sees_what_cannot_be_seen(script: tuple[Any, ...], present: bool):
+    world, seen = World(), list[str]()
+
+    class Asker(Plugin):
+        async def on_approval(self, run: Any, call: ToolCall) -> bool:
+            seen.append(run.why_asked(call.id))
+            return False
+
+    tools = [world.fetch, world.pay.replace(approval="ask")]
+    hidden = call("pay", to="bob\u200b@example.org", amount=500)
+    agent = world.agent(*script, hidden, tools=tools, plugins=[Asker()] if present else [])
+    result = go(agent.run(QUESTION))
+    assert ["bob<U+200B>@example.org" in why for why in seen or [one.why for one in result.pending]] == [True]
