@@ -10,7 +10,7 @@ from typing import Any
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NAME = re.compile(r"(?<![\[`])`([A-Z][A-Za-z]{3,})(\([^`]*\))?`(?![\]`])")
-LEFT_ALONE = ("reference/cli.md", "names.md", "behaviours.md")
+LEFT_ALONE = ("reference/cli.md", "behaviours.md")
 """Pages of long tables, in which links would only be noise."""
 
 

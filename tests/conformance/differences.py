@@ -120,20 +120,3 @@ NOT_OFFERED: dict[tuple[str, str], str] = {
     ("unreadable reply, then repaired", "terminal"): "a script file cannot say that a reply was cut",
     ("structured output", "terminal"): "the program has no option for the type of the answer",
 }
-
-
-def table() -> str:
-    """The differences as the documentation shows them: a line for each reason, with the ways and their scenarios."""
-    reasons: dict[str, dict[str, list[str]]] = {}
-    for (name, way), difference in DIFFERENCES.items():
-        reasons.setdefault(difference.reason, {}).setdefault(way, []).append(name)
-    for (name, way), reason in NOT_OFFERED.items():
-        reasons.setdefault(f"not offered: {reason}", {}).setdefault(way, []).append(name)
-    lines: list[str] = []
-    for reason, ways in reasons.items():
-        same: dict[str, list[str]] = {}
-        for way, names in ways.items():
-            same.setdefault("; ".join(names), []).append(way)
-        shown = ". ".join(f"*{', '.join(named)}*: {names}" for names, named in same.items())
-        lines.append(f"- {reason}. {shown}.")
-    return "\n".join(lines)

@@ -15,7 +15,7 @@ import pytest
 
 from cli.terminal import treadle
 from conformance import surfaces
-from conformance.differences import DIFFERENCES, NOT_OFFERED, table
+from conformance.differences import DIFFERENCES, NOT_OFFERED
 from conformance.modes import DEPTH, MODES, PRESETS, build, preset_of
 from conformance.scenarios import QUESTION, SCENARIOS, SECRET, Scene
 from conformance.surfaces import Outcome, Served, shown_by
@@ -197,8 +197,3 @@ def test_a_difference_that_is_not_listed_is_found_and_so_is_one_that_is_gone():
         compared("nowhere", same, other)
     with pytest.raises(AssertionError):
         compared("strict", same, same)
-
-
-def test_the_documentation_has_the_table_of_differences():
-    page = Path(__file__).resolve().parents[2] / "docs" / "internals" / "testing.md"
-    assert table() in page.read_text("utf-8"), f"put this table into {page.name}:\n{table()}"
