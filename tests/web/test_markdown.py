@@ -180,6 +180,30 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.parametrize("open", [False, True], ids=["whole", "growing"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Clone it: git clone <your-repository-url> and set <NAME>.",
+        "It returns List<String>, or Map<K, V> and so on.",
+        "<your-name>\n\nis a line of its own.",
+        "<placeholder> begins a line, <input> is an element, and a < b > c.",
+        "<script>\nlet a = 1;\n</script>",
+        "<html><title>Mine</title></html>",
+    ],
+)
+def test_angle_brackets_that_are_no_markup_stay_words(markdown: Any, text: str, open: bool):
+    show = "(html) => { document.body.innerHTML = html; return document.body.textContent; }"
+    shown = markdown.evaluate(show, drawn(markdown, text, open))
+    assert shown.split() == text.split()
+
+
+def test_markup_that_is_drawn_is_not_shown(markdown: Any):
+    html = drawn(markdown, "H<sub>2</sub>O<br>or <kbd>Ctrl</kbd>\n\n<details><summary>More</summary>x</details>")
+    for tag in ("<sub>", "<br>", "<kbd>", "<details>", "<summary>"):
+        assert tag in html
+
+
 @pytest.mark.parametrize("nasty", HOSTILE)
 @pytest.mark.parametrize("open", [False, True], ids=["whole", "growing"])
 def test_hostile_markdown_stays_harmless(markdown: Any, nasty: str, open: bool):

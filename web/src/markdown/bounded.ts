@@ -31,6 +31,11 @@ function whole(source: string): string {
 class BoundedTokenizer extends Tokenizer {
   private deep = 0;
 
+  /** `known`: whether an element of this name is drawn. Any other is text: `List<String>`, `<your name>`. */
+  constructor(private readonly known: (name: string) => boolean) {
+    super();
+  }
+
   private within<T>(read: () => T | undefined): T | undefined {
     if (this.deep >= DEEPEST) return undefined;
     this.deep += 1;
@@ -68,11 +73,16 @@ class BoundedTokenizer extends Tokenizer {
 
   override html(source: string): Tokens.HTML | undefined {
     const found = super.html(source);
-    return found && tags(found.raw) > MOST_TAGS ? undefined : found;
+    return found && (tags(found.raw) > MOST_TAGS || !this.drawn(found.raw)) ? undefined : found;
   }
 
   override tag(source: string): Tokens.Tag | undefined {
-    return (this.lexer as BoundedLexer).tagged() ? super.tag(source) : undefined;
+    return this.drawn(source) && (this.lexer as BoundedLexer).tagged() ? super.tag(source) : undefined;
+  }
+
+  private drawn(source: string): boolean {
+    const name = /^\s*<\/?([a-z][^\s/>]*)/i.exec(source.slice(0, 100))?.[1];
+    return !name || this.known(name.toLowerCase());
   }
 }
 
@@ -153,9 +163,9 @@ function cut(source: string, from: number): number {
   return source.length;
 }
 
-/** The tokens of a text; `links` are those that stood before it. */
-export function lex(source: string, options: MarkedOptions, links: TokensList["links"] = {}): TokensList {
-  const lexer = new BoundedLexer({ ...options, tokenizer: new BoundedTokenizer() });
+/** The tokens of a text; `known` are the elements that are drawn, `links` those that stood before it. */
+export function lex(source: string, options: MarkedOptions, known: (name: string) => boolean, links: TokensList["links"] = {}): TokensList {
+  const lexer = new BoundedLexer({ ...options, tokenizer: new BoundedTokenizer(known) });
   Object.assign(lexer.tokens.links, links);
   return lexer.lex(source);
 }

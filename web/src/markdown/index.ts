@@ -165,6 +165,18 @@ function safe(html: string): string {
   });
 }
 
+const staying = new Map<string, boolean>();
+
+/** Whether an element is left of a tag once it is clean. One that would be removed is shown as it was written: it may be no HTML at all. */
+function stays(name: string): boolean {
+  let found = staying.get(name);
+  if (found === undefined) {
+    if (staying.size >= KEPT) staying.clear();
+    staying.set(name, (found = DOMPurify.sanitize(`<${name}>`, CLEAN) !== ""));
+  }
+  return found;
+}
+
 const drawn = new Map<string, string>();
 const KEPT = 1000;
 /** Longer than anybody reads: what comes after is shown as it was written. */
@@ -186,7 +198,7 @@ export function blocks(source: string, open = false, find: Resolve = () => undef
   resolve = find;
   try {
     const end = source.length > LONGEST ? source.lastIndexOf("\n", LONGEST) + 1 || LONGEST : source.length;
-    const tokens = open && end === source.length ? growing(source) : lex(source.slice(0, end), marked.defaults);
+    const tokens = open && end === source.length ? growing(source) : lex(source.slice(0, end), marked.defaults, stays);
     const found = html(tokens, files);
     return end < source.length ? [...found, asWritten(source.slice(end))] : found;
   } catch {
@@ -236,7 +248,7 @@ let done = NOTHING;
 function growing(source: string): TokensList {
   if (!source.startsWith(done.source)) done = NOTHING;
   const rest = source.slice(done.source.length);
-  const read = lex(heal(rest), marked.defaults, done.links);
+  const read = lex(heal(rest), marked.defaults, stays, done.links);
   const links = JSON.stringify(read.links);
   if (done.source && links !== done.read) {
     done = NOTHING; // the words before may have meant a link that is only defined now
@@ -265,7 +277,7 @@ function defined(tokens: Token[]): TokensList["links"] {
 /** What the footnotes of a text say, by name, as safe HTML. */
 export function footnotes(source: string): Map<string, string> {
   const found = new Map<string, string>();
-  for (const token of lex(source.slice(0, LONGEST), marked.defaults)) {
+  for (const token of lex(source.slice(0, LONGEST), marked.defaults, stays)) {
     if (token.type === "footnote") found.set(String((token as Tokens.Generic).name), safe(marked.parser(Object.assign([token], { links: {} }))));
   }
   return found;
