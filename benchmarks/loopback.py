@@ -64,7 +64,8 @@ class Server(asyncio.Protocol):
             end = self.data.find(b"\r\n\r\n")
             if end < 0:
                 return
-            size = int(re.search(rb"content-length: *(\d+)", self.data[:end], re.I).group(1))
+            length = re.search(rb"content-length: *(\d+)", self.data[:end], re.I)
+            size = int(length.group(1)) if length else 0
             if len(self.data) < end + 4 + size:
                 return
             path, body = self.data.split(b" ", 2)[1], self.data[end + 4 : end + 4 + size]
@@ -72,6 +73,9 @@ class Server(asyncio.Protocol):
             self.answer(path.decode(), body)
 
     def answer(self, path: str, body: bytes) -> None:
+        if not body:  # a client asks what this server is
+            self.transport.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+            return
         script = dict(re.findall(r"([ki])(\d+)", path.split("/")[1]))
         steps, gap = int(script.get("k", 10)), int(script.get("i", 0)) / 1000
         step = min(steps, body.count(b'"role":"tool"') + body.count(b'"role": "tool"'))

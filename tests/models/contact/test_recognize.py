@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -84,6 +85,21 @@ def test_what_was_found_out_is_not_asked_again():
             again = await met(loopback, "model.gguf")
             assert again.profile == first.profile
             assert len(kind.received) == 3, "its models, what it is, and its adapters"
+
+    go(main())
+
+
+def test_runs_that_begin_together_ask_once_and_one_that_leaves_stops_no_other():
+    async def main() -> None:
+        kind = eight_kinds()[0]
+        async with Loopback(kind) as loopback:
+            tasks = [asyncio.create_task(met(loopback, "model.gguf")) for _ in range(20)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()  # who came first
+            models = await asyncio.gather(*tasks, return_exceptions=True)
+            assert len(kind.received) == 3, "its models, what it is, and its adapters"
+            assert {model.profile.window for model in models[1:]} == {models[1].profile.window}
+            assert models[1].profile.window is not None
 
     go(main())
 

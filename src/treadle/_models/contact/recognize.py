@@ -36,8 +36,11 @@ SECONDS = 4.0
 MAX_DOCUMENT = 4_000_000
 MAX_KNOWN = 500
 _TUNING_PATH, _TUNING_IN = "_local.weights.served_tuning:path_for", "_local.weights.served_tuning:tuning_in"
-_known: dict[tuple[str, str, str, str], Contact | None] = {}
+_Key = tuple[str, str, str, str]
+_known: dict[_Key, Contact | None] = {}
 """Address, key, provider and model -> what was found out. A server that was not there is asked again."""
+_asked: dict[tuple[asyncio.AbstractEventLoop, _Key], asyncio.Task[Contact | None]] = {}
+"""The first contacts under way: who comes meanwhile waits for the same."""
 
 
 async def recognize(connection: Connection, provider: Provider, name: str = "") -> Contact | None:
@@ -45,6 +48,15 @@ async def recognize(connection: Connection, provider: Provider, name: str = "") 
     key = (connection.base_url, connection.api_key, provider.name, name)
     if key in _known:
         return _known[key]
+    asking = (asyncio.get_running_loop(), key)
+    task = _asked.get(asking)
+    if task is None:
+        task = _asked[asking] = asyncio.create_task(_find_out(key, connection, provider, name))
+        task.add_done_callback(lambda _: _asked.pop(asking, None))
+    return await asyncio.shield(task)
+
+
+async def _find_out(key: _Key, connection: Connection, provider: Provider, name: str) -> Contact | None:
     try:
         async with asyncio.timeout(SECONDS):
             contact = await _ask(connection, provider, name)
