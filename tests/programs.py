@@ -71,11 +71,12 @@ def start(place: str, arguments: Sequence[str]) -> NoReturn:
     """Have the server run a program, and be it for whoever started this process."""
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(place)
-        asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
+        deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        asked = json.dumps([arguments, os.getcwd(), dict(os.environ), deaf]).encode()
         socket.send_fds(server, [len(asked).to_bytes(SIZE, "big")], [0, 1, 2])
         server.sendall(asked)
         child = int.from_bytes(server.recv(SIZE), "big")
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
             signal.signal(number, lambda number, _: os.kill(child, number))
         code = int.from_bytes(server.recv(SIZE), "big", signed=True)
     if code < 0:
@@ -139,11 +140,16 @@ def serve(place: str) -> NoReturn:
                     connection.send(code.to_bytes(SIZE, "big", signed=True), socket.MSG_NOSIGNAL)
 
 
-def become(files: Sequence[int], arguments: Sequence[str], folder: str, environ: dict[str, str]) -> NoReturn:
+def become(
+    files: Sequence[int], arguments: Sequence[str], folder: str, environ: dict[str, str], deaf: bool
+) -> NoReturn:
     """Do in this process what a new interpreter would do, but for taking itself apart at the end."""
     import atexit
+    import faulthandler
+    import fcntl
     import gc
     import runpy
+    import termios
     import threading
     import traceback
     import types
@@ -154,7 +160,11 @@ def become(files: Sequence[int], arguments: Sequence[str], folder: str, environ:
     sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
     sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.__stderr__ = os.fdopen(2, "w", errors="backslashreplace", buffering=1, closefd=False)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.isatty(0):  # of which the program has the keys and signals, not who stands for it
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if "PYTHONFAULTHANDLER" in environ:
+        faulthandler.enable()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)

@@ -36,19 +36,21 @@ class Parts(ScriptedModel):
 
 
 @pytest.mark.parametrize(
-    ("parts", "shown"),
+    ("parts", "shown", "least"),
     [
-        ((TextDelta("It is"), TextDelta(""), TextDelta(" 3."), Reply("It is 3.")), ["It is", " 3."]),
-        ((Reply("It is 3."),), ["It is 3."]),
-        ((ModelError("busy"),), ["3"]),
-        ((Reply(""),), ["3"]),
+        ((TextDelta("It is"), TextDelta(""), TextDelta(" 3."), Reply("It is 3.")), "It is 3.", 2),
+        ((Reply("It is 3."),), "It is 3.", 1),
+        ((ModelError("busy"),), "3", 1),
+        ((Reply(""),), "3", 1),
     ],
     ids=["streamed", "whole", "failed", "empty"],
 )
-def test_an_answer_can_be_written_from_a_finished_run(parts: Any, shown: list[str]):
+def test_an_answer_can_be_written_from_a_finished_run(parts: Any, shown: str, least: int):
     result = go(answering(call("add", a=1, b=2), "3").run("what is 1 + 2?"))
     model = Parts(*parts)
-    assert go(pieces(Agent(model, [add]), result)) == shown
+    given = go(pieces(Agent(model, [add]), result))
+    assert "".join(given) == shown
+    assert len(given) >= least
     assert "what is 1 + 2?" in str(model.requests[0].messages[-1])
 
 

@@ -101,11 +101,14 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def treadle(home: Path, *arguments: str, stdin: str = "", **env: str) -> Done:
+def program(env: dict[str, str]) -> list[str]:
     # What only an interpreter does at its start needs one.
-    program = PROGRAM if any(name.startswith("PYTHON") for name in env) else [*python(), *PROGRAM[1:]]
+    return PROGRAM if any(name.startswith("PYTHON") for name in env) else [*python(), *PROGRAM[1:]]
+
+
+def treadle(home: Path, *arguments: str, stdin: str = "", **env: str) -> Done:
     done = subprocess.run(
-        [*program, *arguments],
+        [*program(env), *arguments],
         input=stdin,
         capture_output=True,
         text=True,
@@ -127,7 +130,7 @@ def start(
     """The program in the background, as a pipe sees it."""
     with signals():
         process = subprocess.Popen(
-            [*PROGRAM, *arguments],
+            [*program(env), *arguments],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -163,14 +166,12 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         with signals():
             self.process = subprocess.Popen(
-                [*PROGRAM, *arguments],
+                [*program({}), *arguments],
                 stdin=slave,
                 stdout=slave,
                 stderr=slave,
                 cwd=home,
                 env=environment(home, PYTHONFAULTHANDLER="1", **env),
-                start_new_session=True,
-                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             )
         os.close(slave)
         self.raw = ""
@@ -179,10 +180,15 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        self.kill()
         self.close()
+
+    def kill(self) -> None:
+        """Kill the program and wait until nothing of it holds the terminal."""
+        self.process.kill()
+        self.process.wait()
+        while self._master >= 0 and self._read(GUARD_SECONDS):
+            pass
 
     def close(self) -> None:
         """The window is closed."""

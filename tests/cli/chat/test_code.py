@@ -161,8 +161,7 @@ def test_a_session_is_stopped_in_the_middle_of_a_command_and_killed_in_another(p
         terminal.type("make it two\r")
         terminal.wait_for("sleep 1000")
         eventually(lambda: written() == 2, "the first half")
-        terminal.process.kill()
-        terminal.process.wait()
+        terminal.kill()
     done = treadle(project, "code", "-w", "copy", "--continue", stdin="/diff\n")
     assert "has not ended: treadle runs resume" in done.err
     assert done.out == "no files were changed\n", "it goes on with the one before"
