@@ -127,7 +127,3 @@ def test_documents():
 
     counts = over(40, cases(swap=st.just(0)), documented)
     assert counts["asked and allowed"]
-
-
-def test_together_they_are_two_thousand():
-    assert 700 + 300 + 600 + 200 + 250 + 150 >= 2000

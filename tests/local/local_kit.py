@@ -36,4 +36,4 @@ def need_model() -> None:
 @functools.cache
 def shared() -> LocalModel:
     need_model()
-    return LocalModel(SMALL, n_ctx=2048, slots=2, max_tokens=64, keep_prompts=False)
+    return LocalModel(SMALL, n_ctx=2048, slots=2, max_tokens=64, keep_prompts=False, threads=1)

@@ -22,6 +22,8 @@ from treadle.plugins import PersonalData, Plugin
 from waiting import GUARD_SECONDS
 
 EMAIL = "anna@example.org"
+OFTEN = LONG // 10
+"""How often a few words make a long text, masked or not."""
 
 
 def masks() -> tuple[Masks, str]:
@@ -63,7 +65,7 @@ class Noting(PersonalData):
 @tool
 async def read() -> str:
     """Read."""
-    return f"from {EMAIL} " * LONG
+    return f"from {EMAIL} " * OFTEN
 
 
 def opened() -> threading.Event:
@@ -78,9 +80,9 @@ def test_long_texts_are_masked_beside_the_event_loop(stored: bool):
 
     class Asking(Plugin):
         async def before_round(self, run: Any) -> None:
-            await run.ask("adviser", [UserMessage(f"Is {EMAIL} nice? " * LONG)])
+            await run.ask("adviser", [UserMessage(f"Is {EMAIL} nice? " * OFTEN)])
 
-    noting, long = Noting(opened()), f"to {EMAIL} " * LONG
+    noting, long = Noting(opened()), f"to {EMAIL} " * OFTEN
     model = ScriptedModel(
         lambda r: "yes" if r.component == "adviser" else long if r.messages[-1].role == "tool" else call("read")
     )
