@@ -329,6 +329,8 @@ class Served:
         with self.over_http(name, scenario):
             body = {**_chat(name), "stream": True, "stream_options": {"include_usage": True}}
             answer = self.client.ask("POST", "/v1/chat/completions", body)
+        if answer.status != 200:  # it failed before its first word
+            return Outcome(answer="", stop_reason=answer.json["error"]["type"])
         lines = [line for line in answer.data.splitlines(keepends=True) if line.strip() != b"data: [DONE]"]
         chunks = [event["data"] for event in parse(lines)]
         if error := next((chunk["error"] for chunk in chunks if "error" in chunk), None):
