@@ -9,10 +9,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from treadle import Agent, Approval, ScriptedModel, Tool, ToolContext, Toolkit, TreadleError, tool
 from treadle._dialects.base import Decision
@@ -149,12 +150,19 @@ class LocalServer(McpConnection):
         return ToolResponse(await self._acts[name](context, **args))
 
 
+@tool
+async def example(context: ToolContext, to: str = UNSAID) -> str:
+    """Does something."""
+    raise NotImplementedError
+
+
 class World:
     """One case: its tools, its journal, and what has been executed in it."""
 
     def __init__(self, case: Case, counts: Counter[str]) -> None:
         self.case, self.counts = case, counts
         self.journal = OrderedJournal()
+        self.tools = cache(self._make_tools)
         self.executed: list[Executed] = []
         self._next: Counter[str] = Counter()
         self._asked = 0
@@ -171,9 +179,9 @@ class World:
         return execute
 
     def tool(self, name: str, needs: str, **marks: Any) -> Tool:
-        return tool(self.act(name, needs), name=name, description="Does something.", **marks)
+        return structs.replace(example, name=name, execute=self.act(name, needs), **marks)
 
-    def tools(self, *, swapped: bool = False) -> list[Tool]:
+    def _make_tools(self, *, swapped: bool = False) -> list[Tool]:
         free = self.tool("free", "ask", approval="ask") if swapped else self.tool("free", "free")
         asked = self.tool("asked", "deny", approval="deny") if swapped else self.tool("asked", "ask", approval="ask")
         return [
