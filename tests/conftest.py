@@ -24,6 +24,9 @@ from programs import start_server
 from treadle._safety.secrets import environment_secrets, known_secrets
 from workers import run_in_workers
 
+for name in environment_secrets(os.environ).values():  # of whoever runs the tests
+    del os.environ[name]
+
 ALLOWED_SKIPS = {
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_the_other_engine_where_it_is_installed": "four other engines; python3 tasks.py peers installs and runs them",
@@ -78,11 +81,9 @@ def own_state(states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other tests keep secret, or whoever runs them, is not: a piece that begins like a secret is held back."""
+    """What other tests keep secret is none: a piece that begins like a secret is held back."""
     monkeypatch.setattr(known_secrets, "_users", {})
     known_secrets.version += 1
-    for name in environment_secrets(os.environ).values():
-        monkeypatch.delenv(name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
