@@ -29,7 +29,7 @@ def test_why_finds_a_change_and_shows_the_evidence(home: Path, inside: Inside):
     assert done.code == 0, done.err
     assert "judged by what was expected: 5" in done.out
     assert "1. it goes right with the system prompt without 'Say four.'" in done.out
-    assert "-system.text: Say four." in done.out
+    assert "system prompt:\n    Be kind.\n   -Say four." in done.out
     assert "model requests" in done.out
     assert "- step 1: nothing changed" in done.err
     assert "+ step 1: the system prompt without 'Say four.'" in done.err

@@ -35,7 +35,7 @@ def test_a_mark_a_search_and_what_it_found():
         found = ann.get(f"/api/runs/{run}/why")
         assert (found["running"], found["complete"], found["failed"]) == (False, True, "")
         assert found["causes"][0]["change"] == "the system prompt without 'Always round.'"
-        assert "-system.text: Always round." in found["causes"][0]["difference"].replace("role: ", "")
+        assert found["causes"][0]["difference"].startswith("system prompt:\n")
         assert {one["kind"] for one in found["experiments"]} >= {"nothing", "prompt"}
         best = found["causes"][0]["run"]
         assert ann.get(f"/api/compare?first={run}&second={best}")["common"] > 0, "the fork is its owner's, too"

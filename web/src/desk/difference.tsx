@@ -55,13 +55,15 @@ export function Difference({ before, after }: { before: string; after: string })
   );
 }
 
-/** A unified difference, without what says where it is. */
+const KIND: Record<string, string> = { "+": "added", "-": "removed", " ": "same", "\\": "same", "": "same" };
+
+/** A unified difference, without what says where it is; a line without a sign names the place of those below it. */
 export function Lines({ name, text }: { name: string; text: string }) {
   const lines = text.trimEnd().split("\n").filter((line) => !/^(---|\+\+\+|@@)/.test(line));
   return (
     <pre class="difference" tabIndex={0} role="region" aria-label={name}>
       {lines.map((line, place) => (
-        <span key={place} class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same"}>{`${line}\n`}</span>
+        <span key={place} class={KIND[line[0] ?? ""] ?? "place"}>{`${line}\n`}</span>
       ))}
     </pre>
   );

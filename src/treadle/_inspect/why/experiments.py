@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import unified_diff
 from hashlib import blake2b
 from typing import Any
@@ -379,7 +379,7 @@ class Lab:
         if before is None or after is None:
             return ""
         one, other = _lines(before.request), _lines(after.request)
-        return "\n".join(unified_diff(one, other, "the run", "the experiment", n=1, lineterm=""))
+        return _readable(unified_diff(one, other, n=1, lineterm=""))
 
 
 def _cuts(records: Sequence[Record]) -> dict[int, int]:
@@ -441,17 +441,40 @@ def decision_of(event: ThinkDone) -> bytes:
     return msgspec.json.encode(calls or event.answer, order="sorted")
 
 
+_PLACES = {
+    ("system", "text"): "system prompt",
+    ("user", "content"): "message of the user",
+    ("assistant", "text"): "reply of the model",
+    ("tool", "content"): "result of {name}",
+}
+
+
 def _lines(request: Request) -> list[str]:
+    """Return each line of a request behind the name of the place where it stands."""
     lines: list[str] = []
     for message in request.messages:
         plain: dict[str, Any] = msgspec.to_builtins(message)
-        role = next(iter(plain.values()), "")
+        role = plain.pop("role")
         for name, value in plain.items():
+            place = _PLACES.get((role, name), f"{role}.{name}").format(**plain)
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            lines += [f"{role}.{name}: {line}" for line in text.splitlines()]
+            lines += [f"{place}\0{line}" for line in text.splitlines()]
     for tool in request.tools:
-        lines += [f"tool {tool.name}: {line}" for line in tool.description.splitlines()]
+        lines += [f"what the tool {tool.name} says of itself\0{line}" for line in tool.description.splitlines()]
     return lines
+
+
+def _readable(difference: Iterable[str]) -> str:
+    """Name each place once, above its lines, and leave out those where nothing changed."""
+    lines = [(*line[1:].split("\0", 1), line[0]) for line in difference if "\0" in line]
+    changed = {place for place, _, sign in lines if sign != " "}
+    shown: list[str] = []
+    last = ""
+    for place, text, sign in lines:
+        if place in changed:
+            shown += [f"{place}:"] * (place != last) + [sign + text]
+            last = place
+    return "\n".join(shown)
 
 
 def _written(records: Sequence[Record]) -> str:
