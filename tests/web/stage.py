@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from server.serving import Gate, PacedModel
 from treadle import Agent, Artifact, DagAgent, ScriptedModel, ToolContext, ToolError, ToolResponse, tool
@@ -11,6 +13,7 @@ from treadle._types.messages import ToolMessage, UserMessage
 from treadle._types.profile import Prices, Profile
 from treadle._types.request import Citation, ProviderCall, Reply, Request
 
+Address = Annotated[str, Meta(pattern="@")]
 FACTS = {
     "Eiffel Tower": "Wrought-iron lattice tower in Paris. Height: 330 m including antennas. Completed in 1889.",
     "Empire State Building": (
@@ -92,7 +95,7 @@ def other_tools(gates: Gates) -> list[Any]:
         )
 
     @tool(approval="ask")
-    async def send_mail(to: str, subject: str, text: str, cc: tuple[str, ...] = ()) -> str:
+    async def send_mail(to: Address, subject: str, text: str, cc: tuple[str, ...] = ()) -> str:
         """Send a mail."""
         return f"delivered to {to}"
 

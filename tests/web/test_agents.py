@@ -19,7 +19,12 @@ from .test_page import SIZE, Shoot, Stage
 
 @tool
 async def order(
-    item: str, many: int, gift: bool = False, size: Literal["small", "large"] = "small", notes: tuple[str, ...] = ()
+    item: str,
+    many: int,
+    gift: bool = False,
+    size: Literal["small", "large"] = "small",
+    notes: tuple[str, ...] = (),
+    prices: tuple[int, ...] = (),
 ) -> str:
     """Order something."""
     return f"{many} {size} {item}{' as a gift' if gift else ''}, notes: {notes}"
@@ -74,13 +79,16 @@ def test_a_tool_is_called_with_a_form_made_from_its_schema(stage: Stage):
     form.get_by_label("many").fill("3")
     form.get_by_label("gift").check()
     form.get_by_label("size").select_option(label="large")
-    form.get_by_label("notes").fill("[1")
+    form.get_by_label("notes").fill("red\nas before, no others\n")
+    form.get_by_label("prices").fill("[1")
     form.get_by_role("button", name="Call it").click()
     form.locator("text=This is not JSON").wait_for()
-    form.get_by_label("notes").fill('["red"]')
+    form.get_by_label("prices").fill("[1]")
     form.get_by_role("button", name="Call it").click()
     form.locator(".tool-outcome").wait_for()
-    assert form.locator(".tool-outcome").inner_text() == "3 large cups as a gift, notes: ('red',)"
+    assert (
+        form.locator(".tool-outcome").inner_text() == "3 large cups as a gift, notes: ('red', 'as before, no others')"
+    )
     form.get_by_role("link", name="The record of this call").click()
     stage.finish()
     assert "order" in page.locator(".question").inner_text()

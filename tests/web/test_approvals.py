@@ -30,22 +30,19 @@ def test_arguments_are_edited_and_checked_by_the_server(stage: Stage, shoot: Sho
     card.get_by_role("button", name="Edit").click()
     assert card.get_by_label("to *").input_value() == "ann@example.com"
     assert "Dear Ann,\n\nThursday" in card.get_by_label("text *").input_value(), "lines as they are, no JSON"
-    card.get_by_label("cc").fill("carl")
+    card.get_by_label("to *").fill("bob")
     card.get_by_role("button", name="Allow as changed").click()
-    assert "not JSON" in card.get_by_role("alert").inner_text()
-    card.get_by_label("cc").fill("[5]")
-    card.get_by_role("button", name="Allow as changed").click()
-    stage.page.wait_for_function("() => document.querySelector('.problem')?.textContent.includes('expected string')")
+    stage.page.wait_for_function("() => document.querySelector('.problem')?.textContent.includes('text that matches')")
     shoot(stage.page, "approval-edit")
     assert records(stage, "approved") == []
     card.get_by_label("to *").fill("bob@example.com")
-    card.get_by_label("cc").fill('["carl@example.com"]')
+    card.get_by_label("cc").fill("carl@example.com\ndora@example.com")
     card.get_by_role("button", name="Allow as changed").click()
     stage.finish()
     assert stage.page.locator(".tool-brief").inner_text().startswith("to: bob@example.com")
     assert records(stage, "tool_done")[0]["content"] == "delivered to bob@example.com"
     given = records(stage, "approved")[0]["args"]
-    assert (given["to"], given["cc"]) == ("bob@example.com", ["carl@example.com"])
+    assert (given["to"], given["cc"]) == ("bob@example.com", ["carl@example.com", "dora@example.com"])
     assert given["text"] == "Dear Ann,\n\nThursday at ten suits me.\n\nBest wishes", "what was not touched stays"
     for _ in range(2):  # as it happened, and as it is read again
         stage.page.locator(".tool summary").click()

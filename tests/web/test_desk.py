@@ -188,6 +188,10 @@ def test_everything_can_be_read_reached_and_fits_a_phone(browser: Any, client: C
         assert not stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert axe(stage.page) == []
         stage.page.get_by_label("Text").focus()
+        if scheme == "dark":  # on the phone, where the other filters are behind a button
+            assert not stage.page.get_by_label("Status").is_visible()
+            stage.page.keyboard.press("Tab")
+            stage.page.keyboard.press("Enter")
         for _ in range(8):  # through the filter, to the first thing in the tables
             stage.page.keyboard.press("Tab")
         assert stage.page.evaluate("document.activeElement.closest('.sums') !== null")

@@ -6,7 +6,7 @@ import type { Overview } from "./api";
 const HEIGHT = 120;
 const WIDTH = 720;
 /** So many spans are shown at least: one of them alone is no bar as wide as the view. */
-const FEWEST = 24;
+const FEWEST = 12;
 
 export function Bars({ spans, span }: { spans: Overview["spans"]; span: number }) {
   const last = spans.at(-1)?.start ?? 0;
@@ -14,7 +14,8 @@ export function Bars({ spans, span }: { spans: Overview["spans"]; span: number }
   const places = Math.round((last - first) / span) + 1;
   const most = Math.max(1, ...spans.map((one) => one.runs));
   const wide = WIDTH / places;
-  const day = (time: number) => new Date(time * 1000).toLocaleString("en", span < 86_400 ? { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short", year: "2-digit" });
+  const finer = span < 86_400 ? { hour: "2-digit", minute: "2-digit" } as const : last - first > 300 * 86_400 ? { year: "numeric" } as const : {};
+  const day = (time: number) => new Date(time * 1000).toLocaleString("en", { day: "numeric", month: "short", ...finer });
   const total = spans.reduce((sum, one) => sum + one.runs, 0);
   return (
     <figure class="chart">
@@ -35,7 +36,7 @@ export function Bars({ spans, span }: { spans: Overview["spans"]; span: number }
       <figcaption class="quiet">
         <span>{day(first)}</span>
         <span>
-          <i class="key good" /> succeeded <i class="key all" /> others
+          <i class="key good" /> succeeded <i class="key all" /> others (at most {count(most)})
         </span>
         <span>{day(last)}</span>
       </figcaption>

@@ -1,4 +1,4 @@
-// A form made from a JSON schema: a field for each property; what is nested is written as JSON.
+// A form made from a JSON schema: a field for each property; a list of words has one on each line, what is nested is written as JSON.
 
 import { pretty } from "../format";
 import "./form.css";
@@ -11,6 +11,7 @@ export interface Field {
   enum?: Json[];
   default?: Json;
   anyOf?: Field[];
+  items?: Field;
   minimum?: number;
   maximum?: number;
   maxLength?: number;
@@ -22,8 +23,10 @@ export interface Schema {
 }
 
 export function kindOf(field: Field): string {
-  const types = [field.type, ...(field.anyOf ?? []).map((one) => one.type)].flat().filter((one) => one && one !== "null");
-  return types.length === 1 ? String(types[0]) : "json";
+  const kinds = [field, ...(field.anyOf ?? [])];
+  const types = kinds.flatMap((one) => one.type ?? []).filter((one) => one !== "null");
+  if (types.length !== 1) return "json";
+  return types[0] === "array" && kinds.some((one) => one.items?.type === "string" && !one.items.enum) ? "lines" : String(types[0]);
 }
 
 /** What was written, as the schema wants it; undefined where nothing was. */
@@ -35,6 +38,7 @@ export function valueOf(field: Field, given: string | boolean | undefined): Json
   const text = String(given);
   if (kind === "string") return text;
   if (kind === "integer" || kind === "number") return Number(text);
+  if (kind === "lines") return text.split("\n").filter((line) => line.trim());
   try {
     return JSON.parse(text) as Json;
   } catch {
@@ -52,6 +56,8 @@ export function argumentsOf(schema: Schema, values: Record<string, string | bool
   return args;
 }
 
+const areLines = (value: Json): value is string[] => Array.isArray(value) && value.every((one) => typeof one === "string" && one.trim() && !one.includes("\n"));
+
 /** Arguments as a form shows them: what is nested as JSON, a choice by its place. */
 export function shownIn(schema: Schema, args: Record<string, Json>): Record<string, string | boolean> {
   const values: Record<string, string | boolean> = {};
@@ -59,6 +65,7 @@ export function shownIn(schema: Schema, args: Record<string, Json>): Record<stri
     const value = args[name];
     if (value === undefined) continue;
     if (field.enum) values[name] = String(field.enum.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)));
+    else if (kindOf(field) === "lines" && areLines(value)) values[name] = value.join("\n");
     else values[name] = kindOf(field) === "boolean" ? value === true : kindOf(field) === "json" ? JSON.stringify(value, null, 2) : pretty(value);
   }
   return values;
@@ -71,7 +78,7 @@ export function covering(schema: Schema | undefined, args: Record<string, Json>)
     const type = Number.isInteger(value) ? "integer" : typeof value;
     const plain = type === "string" || type === "integer" || type === "number" || type === "boolean";
     const field = properties[name];
-    const fits = field && (field.enum ? field.enum.some((one) => JSON.stringify(one) === JSON.stringify(value)) : kindOf(field) === "json" || kindOf(field) === type || (kindOf(field) === "number" && type === "integer"));
+    const fits = field && (field.enum ? field.enum.some((one) => JSON.stringify(one) === JSON.stringify(value)) : kindOf(field) === "json" || (kindOf(field) === "lines" && areLines(value)) || kindOf(field) === type || (kindOf(field) === "number" && type === "integer"));
     if (!fits) properties[name] = { ...(field?.description ? { description: field.description } : {}), ...(plain ? { type } : {}) };
   }
   return { ...schema, properties };
@@ -128,7 +135,7 @@ function Row({ name, field, needed, value, change }: { name: string; field: Fiel
       ) : kind === "integer" || kind === "number" ? (
         <input type="number" required={needed} step={kind === "integer" ? 1 : "any"} min={field.minimum} max={field.maximum} placeholder={shown} value={text} onInput={(event) => change(event.currentTarget.value)} />
       ) : (
-        <textarea rows={Math.min(12, Math.max(kind === "string" ? 1 : 3, text.split("\n").length))} required={needed} maxLength={field.maxLength} placeholder={kind === "string" ? shown : shown || "JSON"} value={text} onInput={(event) => change(event.currentTarget.value)} />
+        <textarea rows={Math.min(12, Math.max(kind === "string" || kind === "lines" ? 1 : 3, text.split("\n").length))} required={needed} maxLength={field.maxLength} placeholder={kind === "string" ? shown : kind === "lines" ? "One on each line" : shown || "JSON"} value={text} onInput={(event) => change(event.currentTarget.value)} />
       )}
     </label>
   );

@@ -91,13 +91,18 @@ const NONE: Overview = {
 const clean = (filter: Filter): Filter => Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
 
 function FilterBar({ filter, all, change }: { filter: Filter; all: Overview | null; change: (change: Filter) => void }) {
+  const [open, setOpen] = useState(false);
+  const set = Object.keys(filter).filter((name) => name !== "text").length;
   const spans: [string, number][] = [["Last hour", 3600], ["Last day", DAY], ["Last week", 7 * DAY], ["Last 30 days", 30 * DAY]];
   return (
-    <form class="filter" role="search" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+    <form class={open ? "filter is-open" : "filter"} role="search" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
       <label>
         <span>Text</span>
         <input type="search" value={filter.text ?? ""} placeholder="Question or note" onInput={(event) => change({ text: event.currentTarget.value })} />
       </label>
+      <button type="button" class="link filter-more" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {open ? "Fewer filters" : `More filters${set ? ` (${set} set)` : ""}`}
+      </button>
       <Choice name="Status" value={filter.status} from={["running", "idle", "paused", "parked", "finished"]} pick={(status) => change({ status })} />
       <Choice name="End" value={filter.stop_reason} from={Object.keys(all?.stop_reasons ?? {})} pick={(stop_reason) => change({ stop_reason })} />
       <Choice name="Agent" value={filter.agent} from={(all?.agents ?? []).map((one) => one.name)} pick={(agent) => change({ agent })} />
