@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from engine.executions import prepared
 from kit import add, call, echo, go
-from treadle import Agent, ConfigError, RunEndedError, ScriptedModel, replay, tool
+from treadle import Agent, ConfigError, Plugin, RunEndedError, ScriptedModel, replay, tool
 from treadle._engine.loop.driver import Loop
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.toolkit import Toolkit
@@ -39,6 +41,27 @@ def test_a_run_that_has_not_begun_can_be_watched_but_not_awaited():
         assert (await run).answer == "42"
 
     go(main())
+
+
+def test_a_run_that_has_ended_is_freed_before_any_collector_comes():
+    contexts: list[Any] = []
+
+    class Keeper(Plugin):
+        async def on_start(self, run: Any) -> None:
+            contexts.append(ref(run))
+
+    async def main() -> None:
+        inner = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add], plugins=[Keeper()], name="inner")
+        calls = [call("add", a=1, b=2), call("inner", user_prompt="Add.", reasoning="It can.", context="1 + 2")]
+        agent = Agent(ScriptedModel([*calls, "3"]), [add, inner.as_tool()], plugins=[Keeper()])
+        assert (await agent.run("1 + 2?")).tools_used == ["add", "inner"]
+        assert [context() for context in contexts] == [None, None]
+
+    gc.disable()
+    try:
+        go(main())
+    finally:
+        gc.enable()
 
 
 def test_it_says_what_it_is():

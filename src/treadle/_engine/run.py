@@ -40,10 +40,9 @@ def new_run(
     """A run that has not begun yet; with `records`, one that is to be resumed where they end."""
     outer = execution_of(parent) if parent is not None else None
     execution = Execution(blueprint, origin, journal=journal, records=records, parent=outer, deps=deps)
-    execution.early = Eager(execution)
+    execution.early, execution.make_context = Eager(), RunContext
     if blueprint.output_type is not None:
         execution.answer.read_typed(PartialReader(blueprint.output_type))
-    execution.context = RunContext(execution)
     return Run(execution)
 
 
@@ -73,6 +72,7 @@ class Run(Generic[OutputT_co]):
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
+        self._context = execution.context
 
     @property
     def id(self) -> str:
@@ -108,7 +108,7 @@ class Run(Generic[OutputT_co]):
     @property
     def context(self) -> RunContext[Any]:
         """Return what plug-ins and tools see of this run; runs started inside it have it as their parent."""
-        return self._execution.context
+        return self._context
 
     @property
     def has_parent(self) -> bool:

@@ -21,17 +21,16 @@ from treadle._types.request import CallDelta
 
 
 class Eager:
-    def __init__(self, run: Execution) -> None:
-        self._run = run
+    def __init__(self) -> None:
         self._writing: dict[int, list[str]] = {}
         self._started: dict[tuple[str, bytes], tuple[asyncio.Task[ToolOutcome], CallContext]] = {}
 
-    def feed(self, part: CallDelta) -> None:
+    def feed(self, run: Execution, part: CallDelta) -> None:
         """A fragment of a call; the last one may start it."""
         name, arguments = self._writing.setdefault(part.index, ["", ""])
         self._writing[part.index] = [name or part.name, arguments + part.arguments]
         if part.done:
-            self._start(*self._writing.pop(part.index))
+            self._start(run, *self._writing.pop(part.index))
 
     def take(self, call: ToolCall) -> asyncio.Task[ToolOutcome] | None:
         """The early execution of this call, if there is one."""
@@ -50,8 +49,8 @@ class Eager:
             task.cancel()
         self._started.clear()
 
-    def _start(self, name: str, arguments: str) -> None:
-        run, settings = self._run, self._run.settings
+    def _start(self, run: Execution, name: str, arguments: str) -> None:
+        settings = run.settings
         tool = run.tools.toolkit.get(name) if name in run.state.tool_names() else None
         if tool is None or not may_start_early(run, tool):
             return

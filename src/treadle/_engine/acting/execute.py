@@ -13,6 +13,7 @@ being written; it is recorded when the reply is complete and asks for it, and le
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -101,17 +102,30 @@ async def admit(
     if why and run.settings.provenance == "deny":
         return _refused(call, f"{why}, it would have to be what the user asked for, in the user's own words")
 
-    async def settled(*, ask: bool = True) -> Admitted | ToolOutcome:
-        made, by = call, tool
-        if by is not None and (policy != "allow" or why):
-            verdict = await _approved(run, call, by, why, extras, settled if not ask else None)
-            if isinstance(verdict, ToolOutcome):
-                return verdict
-            if verdict is not call:  # a person has changed what it does
-                made, by = verdict, for_call(run, verdict, chosen) or by
-        return Admitted(made, by) if by is None or not by.external else _answered(run, made, by)
+    if tool is None or (policy == "allow" and not why):
+        return _let_through(run, call, tool)
+    asking = functools.partial(_settled, run, call, tool, chosen, why, extras)
+    return await asking(None if ask else asking)
 
-    return await settled(ask=ask)
+
+async def _settled(
+    run: Execution,
+    call: ToolCall,
+    tool: Tool,
+    chosen: Tool | None,
+    why: str,
+    extras: Mapping[str, Any],
+    later: Settle | None = None,
+) -> Admitted | ToolOutcome:
+    """The call as a person has allowed it, with the policy for what it has become."""
+    verdict = await _approved(run, call, tool, why, extras, later)
+    if isinstance(verdict, ToolOutcome):
+        return verdict
+    return _let_through(run, verdict, tool if verdict is call else for_call(run, verdict, chosen) or tool)
+
+
+def _let_through(run: Execution, call: ToolCall, tool: Tool | None) -> Admitted | ToolOutcome:
+    return Admitted(call, tool) if tool is None or not tool.external else _answered(run, call, tool)
 
 
 def _answered(run: Execution, call: ToolCall, tool: Tool) -> Admitted | ToolOutcome:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 import msgspec
 from msgspec import Struct
@@ -46,7 +47,7 @@ MAX_EXTRA_ITERATIONS = 10
 class EarlyCalls(Protocol):
     """Calls that start while the model still writes."""
 
-    def feed(self, part: CallDelta) -> None: ...
+    def feed(self, run: Execution, part: CallDelta) -> None: ...
     def take(self, call: ToolCall) -> asyncio.Task[Any] | None: ...
     def discard(self) -> None: ...
 
@@ -103,9 +104,8 @@ class Execution:
     """The log and everything around it that does not survive the process."""
 
     early: EarlyCalls
-    """Set by whoever puts the run together."""
-    context: Any
-    """The `RunContext` that plug-ins and tools get."""
+    make_context: Callable[[Execution], Any]
+    """Both are set by whoever puts the run together."""
     partial_answer: Callable[[Execution], str]
     """The answer of a run that is stopped half-way; set by the driver."""
 
@@ -164,12 +164,23 @@ class Execution:
         self.rounds_reviewed = -1
         """The number of steps when `after_round` was called last."""
         self.ending = Ending()
+        self._context: Callable[[], Any] = lambda: None
         self.findings: Callable[[Execution], str] = _nothing
         """What runs inside this one have found, for the model that writes its answer; set by the driver."""
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
             key: list(replies) for key, replies in self.state.turn.replies.items()
         }
         """Advisers' replies that a process before this one got in the current round."""
+
+    @property
+    def context(self) -> Any:
+        """The `RunContext` that plug-ins and tools get. It keeps the run, and whoever drives the run keeps it: if each
+        kept the other, a run that has ended would stay in memory, with its files, until the collector came."""
+        context = self._context()
+        if context is None:
+            context = self.make_context(self)
+            self._context = ref(context)
+        return context
 
     @property
     def depth(self) -> int:

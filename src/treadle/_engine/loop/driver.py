@@ -97,6 +97,7 @@ async def drive(run: Execution, flow: Flow) -> RunResult[Any]:
 
 async def _drive(run: Execution, flow: Flow) -> RunResult[Any]:
     run.partial_answer, run.findings = flow.partial_answer, flow.findings
+    _context = run.context  # kept for as long as it is driven
     journal = run.log.journal
     seconds = run.budget.seconds_left()
     alarm = None

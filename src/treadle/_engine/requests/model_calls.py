@@ -288,7 +288,7 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
             elif isinstance(part, CallDelta):
                 shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
-                    run.early.feed(part)
+                    run.early.feed(run, part)
                 elif request.component == OUTPUT and part.arguments:
                     run.answer.grow(part.arguments)
                 elif request.component == JUDGE:
