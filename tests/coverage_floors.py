@@ -22,32 +22,31 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 VARIABLE = "TREADLE_COVERAGE"
 FLOORS = {
     "_agent": 95,
-    "_cli": 42,
+    "_cli": 76,
     "_config": 90,
-    "_dialects": 91,
+    "_dialects": 96,
     "_durable": 88,
-    "_engine": 93,
+    "_engine": 95,
     "_flows": 97,
     "_inspect": 96,
-    "_interop": 20,
+    "_interop": 34,
     "_journal": 95,
-    "_local": 91,
+    "_local": 92,
     "_models": 97,
     "_plugins": 97,
     "_record": 92,
     "_safety": 98,
     "_server": 94,
-    "_testing": 17,
-    "_tools": 71,
+    "_testing": 85,
+    "_tools": 90,
     "_types": 99,
     "_view": 98,
-    "_workspace": 43,
+    "_workspace": 91,
 }
 """Percent of statements and branches together. Raise a floor when its figure is well above it; never lower one.
 
-What only processes of their own reach does not count (most of `_cli`), nor what pytest imports before the tests: the
-package's own plug-in for it (`_testing`, parts of `_tools` and `_dialects`); other engines (`_interop`) are in none of
-the processes that are measured."""
+What only processes of their own reach does not count (a fifth of `_cli`); other engines (`_interop`) are in none of the
+processes that are measured."""
 WORST_SHOWN = 5
 
 
