@@ -6,10 +6,10 @@ import pytest
 
 from dialects.samples import TEXT_NAMES, TOOLS
 from kit import go
-from local.local_kit import GUARD, SECONDS, shared
+from local.local_kit import GUARD, SECONDS, sensible
 from treadle._dialects.registry import get_dialect
 from treadle._models.base import complete
-from treadle._types.messages import SystemMessage, UserMessage
+from treadle._types.messages import UserMessage
 from treadle._types.request import Request
 
 
@@ -20,13 +20,13 @@ from treadle._types.request import Request
 def test_every_constrained_reply_is_readable(name: str, must_answer: bool):
     dialect = get_dialect(name)
 
-    seed = 4 if (name, must_answer) == ("json", True) else 7  # with these, all twelve replies come to an end
+    seed = 3 if name == "action" else 2  # with these, the replies come to an end
 
     async def main() -> None:
-        model = shared()
+        model = sensible()
         wanted = dialect.encode(TOOLS, model.profile, must_answer=must_answer).format
-        messages = (SystemMessage("Be brief."), UserMessage("Write a poem without any JSON, or say what 2 and 3 make."))
-        reply = await complete(model, Request(messages, format=wanted, temperature=1.2, seed=seed, max_tokens=120))
+        messages = (UserMessage("Say no. Do not write JSON."),)
+        reply = await complete(model, Request(messages, format=wanted, temperature=1.2, seed=seed, max_tokens=60))
         decision = dialect.decode(reply, TOOLS)
         if reply.finish == "stop":
             # No constraint that all servers know forbids an empty answer: it is read as such, and asked for again.

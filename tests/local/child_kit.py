@@ -8,21 +8,21 @@ import sys
 import textwrap
 from pathlib import Path
 
-from local.local_kit import SECONDS, SMALL, need_model
+from local.local_kit import SECONDS, short
 from processes import interruptible
 from treadle._local.weights import weights
 
 SOURCE = Path(weights.__file__).parents[3]
 
 
-HEAD = f"""
+HEAD = """
 import asyncio, os, sys, threading, time
 from treadle._models.base import complete
 from treadle._local.model import LocalModel
 from treadle._types.errors import ModelError
 from treadle._types.messages import UserMessage
 from treadle._types.request import Request
-model = LocalModel({SMALL!r}, n_ctx=512, slots=1)
+model = LocalModel(sys.argv[1], n_ctx=512, slots=1)
 def ask(text, **more): return Request([UserMessage(text)], **more)
 async def begin():
     stream = model.stream(ask("Tell me a long story.", stream=True, max_tokens=400))
@@ -33,9 +33,8 @@ async def begin():
 
 
 def start(code: str) -> subprocess.Popen[str]:
-    need_model()
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, "-c", HEAD + textwrap.dedent(code)]
+    command = [sys.executable, "-c", HEAD + textwrap.dedent(code), short()]
     with interruptible():
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from kit import go
-from local.local_kit import GUARD, SECONDS, SMALL, need_model, shared
+from local.local_kit import GUARD, SECONDS, SMALL, need_model, sensible, shared, short
 from treadle._local.model import LocalModel
 from treadle._local.weights import weights
 from treadle._models.base import Model, complete
@@ -26,6 +26,7 @@ from treadle._types.messages import AssistantMessage, Message, SystemMessage, Us
 from treadle._types.request import OutputFormat, Reply, Request, TextDelta, ToolSchema, WireCache
 
 pytestmark = GUARD
+NATIVE = {"tool_call": True}
 SYSTEM = SystemMessage("You answer in few words. " * 6)
 PERSON = {
     "type": "object",
@@ -247,7 +248,7 @@ def test_components_do_not_evict_each_other():
 @pytest.mark.model
 def test_a_cancelled_request_stops_and_frees_its_slot():
     async def main() -> None:
-        model = shared()
+        model = sensible()
         await model.load()
         assert model._runtime is not None
         slots = model._runtime.slots._slots
@@ -282,7 +283,7 @@ def test_a_cancelled_request_stops_and_frees_its_slot():
 @pytest.mark.model
 def test_the_event_loop_stays_free():
     async def main() -> None:
-        model = shared()
+        model = sensible()
         await model.load()
         ticks = 0
 
@@ -293,10 +294,10 @@ def test_the_event_loop_stays_free():
                 ticks += 1
 
         ticker = asyncio.create_task(tick())
-        await complete(model, ask("Tell me a long story about a loom. " * 4, stream=True, max_tokens=40))
+        await complete(model, ask("Tell me a long story.", stream=True, max_tokens=20))
         ticker.cancel()
-        # A model that blocked the loop would allow at most one tick between two of its 40 tokens.
-        assert ticks > 50
+        # A model that blocked the loop would allow at most one tick between two of its 20 tokens.
+        assert ticks > 30
 
     go(main(), SECONDS)
 
@@ -304,8 +305,7 @@ def test_the_event_loop_stays_free():
 @pytest.mark.model
 def test_what_does_not_fit_is_refused_before_it_is_evaluated():
     async def main() -> None:
-        need_model()
-        model = LocalModel(SMALL, n_ctx=2048, slots=1, batch=32)
+        model = LocalModel(short(), n_ctx=2048, slots=1, batch=32)
         for count in (5000, 1970):
             with pytest.raises(ContextOverflowError, match="2048"):
                 await complete(model, ask("word " * count))
@@ -351,7 +351,7 @@ def test_more_requests_than_slots_queue():
 @pytest.mark.model
 def test_tools_of_the_template_go_through_the_runtimes_own_reader():
     async def main() -> None:
-        model = LocalModel(SMALL, n_ctx=2048, slots=2, abilities={"tool_call": True}, keep_prompts=False)
+        model = LocalModel(short(), n_ctx=2048, slots=2, abilities=NATIVE, keep_prompts=False, threads=1)
         tools = (
             ToolSchema(
                 "weather", "Current weather in a city.", {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from cli.terminal import Terminal
-from local.local_kit import GUARD, SMALL, need_model
+from local.local_kit import GUARD, short
 from treadle import Agent, tool
 from treadle._cli.chat.conversation import Ahead
 from treadle._local.runtime.job import in_thread
-from treadle._local.weights import weights
 from treadle._types.messages import SystemMessage
 from treadle._types.request import Request
 from treadle.testing import ScriptedModel
@@ -130,10 +129,8 @@ def test_nothing_is_begun_for_a_model_that_cannot_or_that_has_to_be_downloaded()
 @GUARD
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_real_model_reads_its_instructions_before_there_is_a_question(home: Path):
-    need_model()
-    path = weights.ensure(SMALL)
     cache = home / "cache"
-    with Terminal(home, "chat", "-m", f"local:{path}", TREADLE_CACHE=str(cache)) as screen:
+    with Terminal(home, "chat", "-m", f"local:{short()}", TREADLE_CACHE=str(cache)) as screen:
         screen.wait_for_prompt()
         # It is written under another name first.
         eventually(

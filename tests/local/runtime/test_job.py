@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local.local_kit import GUARD, SMALL, need_model
+from local.local_kit import GUARD, short
 from treadle._local.model import LocalModel
 from treadle._local.runtime.worker import Isolated
-from treadle._local.weights import weights
 from treadle._models.base import complete
 from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import OutputFormat, Request
@@ -23,8 +22,7 @@ RULES = "You answer questions about colours. " * 18
 def test_the_system_prompt_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool, format: OutputFormat | None
 ):
-    need_model()
-    path = weights.ensure(SMALL)
+    path = short()
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     question = Request([SystemMessage(RULES), UserMessage("Name a colour.")], max_tokens=8)
 
@@ -48,8 +46,7 @@ def test_the_system_prompt_is_read_once(
 
 
 def test_a_prompt_that_is_too_short_to_keep_only_loads_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    need_model()
-    path = weights.ensure(SMALL)
+    path = short()
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
 
     async def main() -> None:

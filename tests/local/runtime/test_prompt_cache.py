@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from local.local_kit import GUARD, SMALL, need_model
+from local.local_kit import GUARD, short
 from treadle._local.runtime import prompt_cache
 from treadle._local.runtime.prompt_cache import PromptCache, folder, shared_prefix_of
-from treadle._local.weights import weights
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
 
@@ -122,11 +121,10 @@ asyncio.run(main())
 @pytest.mark.model
 @GUARD
 def test_the_next_process_does_not_read_the_system_prompt_again(tmp_path: Path):
-    need_model()
-    path = weights.ensure(SMALL)
+    path = short()
 
     def answer() -> tuple[str, int, int]:
-        command = [sys.executable, "-c", PROGRAM, str(path), RULES]
+        command = [sys.executable, "-c", PROGRAM, path, RULES]
         env = {**os.environ, "TREADLE_CACHE": str(tmp_path)}
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         text, given, cached = json.loads(done.stdout.splitlines()[-1])

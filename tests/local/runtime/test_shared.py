@@ -12,7 +12,7 @@ import pytest
 
 from kit import go
 from local.child_kit import ended, start
-from local.local_kit import GUARD, SECONDS, SMALL, need_model
+from local.local_kit import GUARD, SECONDS, short
 from treadle._local.model import LocalModel
 from treadle._models.base import complete
 from treadle._types.messages import UserMessage
@@ -86,10 +86,10 @@ def test_a_forked_child_ends_cleanly_and_the_parent_continues():
 
 
 def test_the_last_to_close_frees_the_model():
-    need_model()
+    path = short()
 
     async def main() -> None:
-        first, second = (LocalModel(SMALL, n_ctx=512, slots=1) for _ in range(2))
+        first, second = (LocalModel(path, n_ctx=512, slots=1) for _ in range(2))
         await first.load()
         await second.load()
         assert first._runtime is second._runtime

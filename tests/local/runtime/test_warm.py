@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kit import go
-from local.local_kit import GUARD, SECONDS, SMALL, need_model
+from local.local_kit import GUARD, SECONDS, short
 from treadle._local.model import LocalModel
 from treadle._local.runtime import lease as leases
 from treadle._local.runtime.warm import Warm
@@ -23,7 +23,7 @@ QUESTION = Request([UserMessage("Tell me a story.")], max_tokens=2)
 
 
 def warm(seconds: float = 60.0) -> LocalModel:
-    model = LocalModel(SMALL, n_ctx=512, slots=1)
+    model = LocalModel(short(), n_ctx=512, slots=1)
     model.isolate(seconds)
     return model
 
@@ -59,8 +59,6 @@ def is_alive(process: int) -> bool:
 @pytest.mark.model
 @GUARD
 def test_it_is_used_again_by_one_at_a_time_survives_a_kill_and_is_ended_by_a_command():
-    need_model()
-
     async def main() -> None:
         first = await asked(warm())
         assert isinstance(first, Warm)
@@ -90,8 +88,6 @@ def test_it_is_used_again_by_one_at_a_time_survives_a_kill_and_is_ended_by_a_com
 @pytest.mark.model
 @GUARD
 def test_it_ends_when_nobody_uses_it():
-    need_model()
-
     async def main() -> int:
         runtime = await asked(warm(0.3))
         worker = worker_of(runtime)

@@ -14,7 +14,7 @@ import pytest
 
 from kit import go
 from local.child_kit import start
-from local.local_kit import GUARD, SECONDS, SMALL, need_model
+from local.local_kit import GUARD, SECONDS, need_model, short
 from treadle._local.model import LocalModel
 from treadle._local.runtime.worker import Isolated
 from treadle._models.base import complete
@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.model, GUARD]
 
 
 def test_a_process_of_its_own():
-    need_model()
+    path = short()
 
     async def main() -> None:
-        model = LocalModel(SMALL, n_ctx=512, slots=1, isolated=True)
+        model = LocalModel(path, n_ctx=512, slots=1, isolated=True)
         ticks = 0
 
         async def tick() -> None:
@@ -85,7 +85,7 @@ def test_an_isolated_model_that_cannot_be_loaded_says_why(tmp_path: Path):
 def test_a_killed_parent_leaves_no_worker_behind():
     process = start(
         """
-        model = LocalModel("smollm2-135m", n_ctx=512, slots=1, isolated=True)
+        model = LocalModel(model.address, n_ctx=512, slots=1, isolated=True)
         asyncio.run(model.load())
         print(model._runtime._process.pid, flush=True)
         time.sleep(60)

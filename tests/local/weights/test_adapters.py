@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from kit import go
-from local.local_kit import GUARD, SMALL, need_model, shared
+from local.local_kit import GUARD, SMALL, sensible, short
 from local.weights.test_gguf import number, string, text
 from treadle import ConfigError, ModelError
 from treadle._cli.setup.launch import print_choice
@@ -61,15 +61,17 @@ def test_the_adapters_were_trained_on_what_this_version_writes(
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     path = unpacked(TAUGHT[model])
     assert TAUGHT[model].name.startswith(read_adapter(path).name)  # refuses one of another form
-    Path(path).write_bytes(b"rubbish")  # a file that was damaged is written again
-    assert unpacked(TAUGHT[model]) == path
-    assert TAUGHT[model].name.startswith(read_adapter(path).name)
     assert [file.name for file in (tmp_path / "adapters").iterdir()] == [Path(path).name]
 
 
-def test_an_adapter_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_adapter_is_unpacked_again_and_a_changed_one_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_CACHE", str(tmp_path))
     (adapter, *_) = TAUGHT.values()
+    path = tmp_path / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
+    path.parent.mkdir()
+    path.write_bytes(b"rubbish")
+    assert unpacked(adapter) == str(path)
+    assert adapter.name.startswith(read_adapter(path).name)
     with pytest.raises(ModelError, match="its contents have changed"):
         unpacked(msgspec.structs.replace(adapter, sha256="0" * 64))
 
@@ -154,9 +156,8 @@ def test_a_model_with_an_adapter_speaks_the_dialect_it_was_trained_on(tmp_path: 
 @pytest.mark.model
 @GUARD
 def test_it_is_used_for_the_requests_it_was_trained_on_and_for_no_others(tmp_path: Path):
-    need_model()
-    tuned = LocalModel(SMALL, n_ctx=512, slots=2, max_tokens=12, adapter=write_adapter(tmp_path / "a.gguf"))
-    plain = LocalModel(SMALL, n_ctx=512, slots=2, max_tokens=12)
+    tuned = LocalModel(short(), n_ctx=512, slots=2, max_tokens=12, adapter=write_adapter(tmp_path / "a.gguf"))
+    plain = LocalModel(short(), n_ctx=512, slots=2, max_tokens=12)
 
     async def said(model: LocalModel, request: Request) -> str:
         parts = [part async for part in model.stream(request)]
@@ -175,7 +176,7 @@ def test_it_is_used_for_the_requests_it_was_trained_on_and_for_no_others(tmp_pat
 @pytest.mark.model
 @GUARD
 def test_the_runtime_says_what_the_model_would_have_written_before_the_constraint(tmp_path: Path):
-    model = shared()
+    model = sensible()
     only = {"type": "object", "properties": {"action": {"const": "zebra"}}, "required": ["action"]}
     request = Request(
         (UserMessage('Reply with {"action": "hello"} and nothing else.'),),
