@@ -46,7 +46,7 @@ QUESTIONS = (
     Asked("What day is 2026-12-25?", r"(?i)friday"),
     Asked("List the files here and tell me which is largest", r"(?is)photos\.csv"),
     Asked("Summarise README.md in two sentences", r"(?is)(?=.*photo)(?=.*(?:date|day|month|folder))"),
-    Asked("Hi, what can you do?", r"(?i)help|can|assist"),
+    Asked("Hi, what can you do?", r"(?i)calculat|arithmetic|files|date"),
     Asked("Capital of Australia, and 15% of 240?", r"(?s)(?=.*Canberra)(?=.*\b36\b)"),
     Asked("Convert 10 miles to km", r"\b16(?:[.,]\d+)?\b"),
     Asked(

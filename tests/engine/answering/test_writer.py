@@ -253,7 +253,10 @@ def test_an_answer_that_needs_no_tool_is_written_without_the_adapter():
     assert go(main()) == ("Paris.", ["own_words"])
     decided, answered = model.requests
     assert (decided.tuned, answered.tuned, answered.format, answered.tools) == (True, False, None, ())
-    assert answered.messages == (SystemMessage("Be brief."), UserMessage("Capital of France?", pinned=True))
+    system, question = answered.messages
+    assert isinstance(system, SystemMessage)
+    assert system.text.startswith("Be brief.\n")
+    assert question == UserMessage("Capital of France?", pinned=True)
 
 
 def test_what_was_said_before_and_found_since_is_part_of_the_request_for_own_words():
@@ -334,12 +337,15 @@ def test_an_answer_from_a_record_is_asked_for_with_the_record_named_as_data():
     assert "PWNED" not in str(system)
 
 
-def test_own_words_without_results_are_asked_for_as_adapters_know_it():
-    """The rendering of training data in `lab/` has a copy of it."""
-    model = ScriptedModel([NO_TOOL, "Paris."], profile=Profile(grammar=True))
-    go(Agent(model, [add], dialect="compact").run("Capital of France?"))
-    said = SystemMessage("You are a helpful assistant. Answer briefly.")
-    assert model.requests[-1].messages == (said, UserMessage("Capital of France?", pinned=True))
+def test_own_words_without_results_know_the_tools_by_name():
+    """A model that is asked what it can do has something to say then."""
+    model = ScriptedModel([NO_TOOL, "I can add."], profile=Profile(grammar=True))
+    go(Agent(model, [add, document], dialect="compact").run("What can you do?"))
+    system, question = model.requests[-1].messages
+    assert question == UserMessage("What can you do?", pinned=True)
+    assert isinstance(system, SystemMessage)
+    assert system.text.startswith(OWN_WORDS)
+    assert system.text.splitlines()[-2:] == ["- add: Add two numbers.", "- document: The text of a document."]
 
 
 def test_a_limit_after_a_long_text_leaves_the_words_as_well():
