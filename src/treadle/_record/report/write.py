@@ -37,7 +37,7 @@ def sections(gathered: Gathered, by: str = "program") -> list[Section]:
     if gathered.unreadable:
         lines.append(f"{gathered.unreadable} runs could not be read and are left out.")
     parts = [
-        Section("What was recorded", "\n".join(lines)),
+        Section("In all", "\n".join(lines)),
         Section(f"By {by}", "", *_shares(by, gathered.programs)),
         Section("By model", "", *_shares("model", gathered.models)),
         _saving(gathered),
