@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit import add, call
-from server.serving import Client, has_results, serving
+from server.serving import Client, has_results, relaxed, serving
 from treadle import Agent, ScriptedModel
 from treadle._types.request import Request
 
@@ -23,9 +25,11 @@ def clerk(request: Request) -> Any:
 
 
 @pytest.fixture
-def stage(browser: Any, built_page: None) -> Iterator[Stage]:
-    agent = Agent(ScriptedModel(clerk), [add], system="Be polite.\nAlways round up.")
-    with serving({"guide": agent}) as client:
+def stage(browser: Any, built_page: None, tmp_path: Path) -> Iterator[Stage]:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Be polite.\nAlways round up.\n")
+    agent = Agent(ScriptedModel(clerk), [add], system=prompt.read_text().strip())
+    with serving({"guide": agent}, settings=relaxed(sources=(str(prompt),))) as client:
         context = browser.new_context(viewport=SIZE)
         stage = Stage(context.new_page(), client, Gates())
         yield stage
@@ -39,7 +43,7 @@ def asked(client: Client) -> str:
     return run
 
 
-def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[..., list[str]]):
+def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[..., list[str]], tmp_path: Path):
     page = stage.page
     run = asked(stage.client)
     page.goto(f"{stage.client.address}/#/c/{stage.client.get(f'/api/runs/{run}')['conversation'] or run}")
@@ -56,6 +60,14 @@ def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[...,
     stage.see(".cause", has_text="It goes right with the system prompt without 'Always round up.'")
     assert page.locator(".why-wanted").inner_text().startswith("It should have said 5.")
     assert page.locator(".cause .difference .removed").first.inner_text().strip().endswith("Always round up.")
+    page.locator(".cause summary", has_text="Apply it to your file").click()
+    patch = page.get_by_role("region", name="The difference to your file").inner_text().split("\n")
+    assert [line.strip() for line in patch if line.strip()] == ["Be polite.", "-Always round up."]
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save the patch").click()
+    saved.value.save_as(tmp_path / "why.patch")
+    subprocess.run(["git", "apply", "why.patch"], cwd=tmp_path, check=True)
+    assert (tmp_path / "prompt.txt").read_text() == "Be polite.\n"
     page.locator(".unfold > summary", has_text="experiment").first.click()
     tree = page.get_by_role("list", name="Experiments")
     assert "The same again" in tree.inner_text()

@@ -53,6 +53,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Presets that a client may choose for a run instead of the agent's own."""
     operators: tuple[str, ...] = ()
     """Users who may read `/metrics`; where it is empty, the only user may. Without tokens there is one user."""
+    sources: tuple[str, ...] = ()
+    """Files the agents are built from: why a run went wrong is shown to an operator with a patch for one of them."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     open_cards: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from server.serving import ANN, BOB, TOKENS, serving
+from server.serving import ANN, BOB, TOKENS, relaxed, serving
 from treadle import Agent, ScriptedModel
 from treadle._types.request import Request
 from waiting import eventually
@@ -18,8 +18,10 @@ def agent() -> Agent[Any, Any]:
     return Agent(ScriptedModel(clerk), None, system="Be polite.\nAlways round.")
 
 
-def test_a_mark_a_search_and_what_it_found():
-    with serving(agent(), tokens=TOKENS) as server:
+def test_a_mark_a_search_and_what_it_found(tmp_path: Any):
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Be polite.\nAlways round.")
+    with serving(agent(), tokens=TOKENS, settings=relaxed(sources=(str(prompt),))) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
         run = ann.start("How many people live in Lyon?")
         ann.wait(run)
@@ -36,6 +38,7 @@ def test_a_mark_a_search_and_what_it_found():
         assert (found["running"], found["complete"], found["failed"]) == (False, True, "")
         assert found["causes"][0]["change"] == "the system prompt without 'Always round.'"
         assert found["causes"][0]["difference"].startswith("system prompt:\n")
+        assert found["causes"][0]["patch"] == "", "the operator's file is not shown to ann"
         assert {one["kind"] for one in found["experiments"]} >= {"nothing", "prompt"}
         best = found["causes"][0]["run"]
         assert ann.get(f"/api/compare?first={run}&second={best}")["common"] > 0, "the fork is its owner's, too"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         models=tuple(args.offer),
         presets=_presets(args.offer_preset, alone=not tokens),
         operators=tuple(args.operator),
+        sources=tuple(_sources(args)),
         trusted_proxies=tuple(args.trust_proxy),
         path_prefix=args.prefix,
         takeover=args.takeover,
@@ -71,6 +73,16 @@ def run(args: argparse.Namespace) -> int:
     _tell_warnings()
     server.run()
     return 0
+
+
+def _sources(args: argparse.Namespace) -> Iterator[str]:
+    """Return the files that the person named to build the agent from."""
+    if args.file:
+        yield args.file
+    for location in args.tools or ():
+        path, colon, _ = location.rpartition(":")
+        if colon and path.endswith(".py"):
+            yield path
 
 
 def _tell_warnings() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -103,16 +104,18 @@ async def search_causes(call: Call) -> Response:
         raise conflict(f"{_MOST} searches are under way already: wait until one of them is done", again=True)
     agent, _ = await call.hub.served(run_id)
     searches.failed.pop(run_id, None)
-    task = asyncio.create_task(_search(searches, agent, run_id, body.requests))
+    own = call.context.authenticator.is_operator(call.principal)
+    files = call.context.settings.sources if own else ()
+    task = asyncio.create_task(_search(searches, agent, run_id, body.requests, files))
     searches.running[run_id] = task
     # What cannot be searched says so at once; what can is written down in the journal from now on.
     await asyncio.wait([task], timeout=0.2)
     return answer(await _cause_body(call, run_id))
 
 
-async def _search(searches: Any, agent: Any, run_id: str, requests: int) -> None:
+async def _search(searches: Any, agent: Any, run_id: str, requests: int, files: Sequence[str]) -> None:
     try:
-        await find_causes(agent, run_id, requests=requests)
+        await find_causes(agent, run_id, requests=requests, files=files)
     except TreadleError as error:
         searches.failed[run_id] = str(error)
     except Exception as error:
