@@ -39,6 +39,7 @@ EXAMPLE_PARAMETERS: dict[str, dict[str, Any]] = {
 """What the built-ins that need a parameter are made with, so that their tools can be described."""
 ENVIRONMENTS = {"os.environ", "environ", "env", "self._env"}
 """What the source calls the variables of the environment: tests give some of it others."""
+READS = re.compile(r"\b(environ|_?env|getenv|required_setting)\b")
 DOCUMENT_KINDS = ("Document", "Component", "Obj", "AgentParams", "Prompt", "ToolRef", "McpRef", "McpServer")
 
 
@@ -128,7 +129,8 @@ def environment_page(note: str) -> str:
 def variables_read() -> set[str]:
     """The variables that the source reads by name: `os.environ.get("NAME")`, `env["NAME"]`, `required_setting(value,
     "NAME")`."""
-    trees = (ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py")))
+    sources = (path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py")))
+    trees = (ast.parse(source) for source in sources if READS.search(source))
     return {name for tree in trees for node in ast.walk(tree) for name in _variable(node)}
 
 

@@ -63,6 +63,10 @@ NAMES = frozenset(["found", "given", "kept", "known", "said", "together", "told"
 DOCSTRINGS = re.compile(r"(What|Whether)\b")
 """A docstring begins with a verb, or with the noun that it describes."""
 DOCSTRING_SHARE = 0.05
+DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+NAMED: dict[type[ast.AST], str] = {ast.arg: "arg", ast.Name: "id", ast.Attribute: "attr"}
+STORE = ast.Store()
+"""What a parameter is for: it has no field that says so."""
 PHRASES = re.compile(
     r"\bknown are\b|\bmended\b|\bthere is none of\b|(?<!\bthere )\bis none\b|\b\d+ of \d+ less than\b"
     r"|\bthose (that )?there are\b|\b(tool|name)s? that there (is|are)\b"
@@ -81,14 +85,12 @@ class Place:
 def words_in(source: str) -> Iterator[Place]:
     """Yield each word of the list that the source of one module uses."""
     for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in FUNCTIONS:
-                yield Place("functions", node.lineno, name)
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) if name in NAMES:
+        if (attribute := NAMED.get(type(node))) is not None:
+            if (name := getattr(node, attribute)) in NAMES and isinstance(getattr(node, "ctx", STORE), ast.Store):
                 yield Place("names", node.lineno, name)
-            case ast.Attribute(attr=name, ctx=ast.Store()) if name in NAMES:
-                yield Place("names", node.lineno, name)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        elif isinstance(node, DESCRIBED):
+            if getattr(node, "name", "") in FUNCTIONS:
+                yield Place("functions", node.lineno, node.name)
             text = ast.get_docstring(node, clean=False)
             if text:
                 yield Place(DOCUMENTED, 0, "")
