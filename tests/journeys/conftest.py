@@ -19,9 +19,14 @@ from treadle.messages import ToolMessage, UserMessage
 from treadle.plugins import Memory, MemoryStore
 from treadle.testing import ScriptedModel
 from waiting import GUARD_SECONDS, eventually
-from web.conftest import CHROMIUM, axe, browser, built_page, node_modules
+from web.conftest import CHROMIUM, axe, built_page, launched, node_modules
 
-__all__ = ["axe", "browser", "built_page", "node_modules"]
+__all__ = ["axe", "built_page", "node_modules"]
+
+
+@pytest.fixture(scope="module")  # not longer: while it is open its event loop runs, and no other test can have one
+def browser(built_page: None) -> Iterator[Any]:
+    yield from launched()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

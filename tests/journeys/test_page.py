@@ -11,11 +11,10 @@ from typing import Any
 
 from cli.terminal import TOOLS, call, open_gate, script, start
 from waiting import eventually
+from web.conftest import CONTRAST
 
 from .conftest import LET_GO, Desk
 from .walking import journey, step
-
-CONTRAST = (Path(__file__).parents[1] / "web" / "contrast.js").read_text("utf-8")
 
 
 @journey("A first question", on="page")

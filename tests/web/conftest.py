@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
 IMAGES = ROOT / "docs" / "images"
 FONTS = Path(__file__).parent / "fonts.conf"
 # The first is the same engine without the rest of a browser, and takes a quarter of its time.
@@ -66,10 +67,11 @@ def axe(node_modules: Path) -> Callable[..., list[str]]:
     """What axe finds wrong with a page: the rule, and the first element that breaks it."""
     source = (node_modules / "axe-core" / "axe.min.js").read_text("utf-8")
 
-    def look(page: Any, within: str = "body") -> list[str]:
-        page.evaluate(source)  # not as a script of the page: its content policy forbids that
-        run = "async (where) => (await axe.run(where)).violations.map((v) => [v.id, v.nodes[0].html])"
-        found = page.evaluate(run, within)
+    def look(page: Any, within: str = "body", options: Any = None) -> list[str]:
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(source)  # not as a script of the page: its content policy forbids that
+        run = "([where, how]) => axe.run(where, how).then((all) => all.violations.map((v) => [v.id, v.nodes[0].html]))"
+        found = page.evaluate(run, [within, options or {}])
         return [f"{rule}: {html[:200]}" for rule, html in found]
 
     return look
@@ -96,8 +98,13 @@ def bundle(node_modules: Path) -> Callable[[str, str], str]:
     return make
 
 
-@pytest.fixture(scope="module")  # not longer: while it is open its event loop runs, and no other test can have one
+@pytest.fixture(scope="package")  # not longer: while it is open its event loop runs, and tests elsewhere need one
 def browser(built_page: None) -> Iterator[Any]:
+    yield from launched()
+
+
+def launched() -> Iterator[Any]:
+    """Chromium, whose pages do not move by themselves: each frame of what moves costs as much as a step of a test."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no chromium: install it (Debian: apt-get install chromium-headless-shell)")
@@ -107,6 +114,8 @@ def browser(built_page: None) -> Iterator[Any]:
             args=["--no-sandbox", "--disable-background-networking"],
             env={**os.environ, "FONTCONFIG_FILE": str(FONTS)},
         )
+        new_context = chromium.new_context
+        chromium.new_context = lambda **options: new_context(**{"reduced_motion": "reduce", **options})
         yield chromium
         chromium.close()
 

@@ -57,7 +57,7 @@ def stage(browser: Any, client: Client) -> Iterator[Stage]:
     context.close()
 
 
-def test_what_an_agent_has_and_whether_it_works(stage: Stage, shoot: Shoot, axe: Any):
+def test_what_an_agent_has_and_whether_it_works(stage: Stage, shoot: Shoot):
     page = stage.page
     stage.see("text=does not answer")
     text = page.locator(".agent").inner_text()
@@ -66,8 +66,6 @@ def test_what_an_agent_has_and_whether_it_works(stage: Stage, shoot: Shoot, axe:
     assert "3 tools" in text.lower()
     narrow = "nodes => nodes.filter((one) => one.getBoundingClientRect().width < 400).map((one) => one.className)"
     assert page.locator(".agent > *").evaluate_all(narrow) == [], "each part has the width of the page"
-    page.locator(".try summary").first.click()
-    assert axe(page) == []
 
 
 def test_a_tool_is_called_with_a_form_made_from_its_schema(stage: Stage):

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from server.test_exported import run
 from treadle._server.exported import html_of
 from treadle._types import events as ev
@@ -41,8 +39,7 @@ def opened(context: Any, file: Path, page: str) -> tuple[Any, list[str]]:
     return tab, asked
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., list[str]], scheme: str):
+def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., list[str]]):
     draw = ev.ToolDone("c", "draw", 1, "drawn", artifacts=(ev.Artifact("chart.png", PIXEL, "image/png", base64=True),))
     passages = ev.ToolDone("d", "find", 1, '{"chunks": [{"id": 7, "document": "Manual", "text": "Read me."}]}')
     answer = f"{RICH}\n![the chart](out/chart.png)"
@@ -52,11 +49,9 @@ def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., 
         ev.RunFinished("answer", answer),
     ]  # fmt: skip
     records = [ev.Record("r", seq, 1.8e9, event) for seq, event in enumerate(events)]
-    context = browser.new_context(color_scheme=scheme)
+    context = browser.new_context()
     page, asked = opened(context, tmp_path / "run.html", html_of([records]))
     assert page.locator(".answer math").count() == 2
-    colours = "[...document.querySelectorAll('.answer pre span')].map((one) => getComputedStyle(one).color)"
-    assert len(set(page.evaluate(colours))) >= 4
     assert page.locator("img[src^='data:image/png']").count() == 2, "in the answer and below the call"
     page.locator(".answer button.cite[value='ID:7']").click()
     assert "Read me." in page.locator(".source-card").inner_text()
@@ -66,7 +61,11 @@ def test_the_file_in_a_browser(browser: Any, tmp_path: Path, axe: Callable[..., 
     page.locator(".log summary").click()
     assert page.locator(".log pre").inner_text().count("\n") == len(records) - 1
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert axe(page) == []
+    colours = "[...document.querySelectorAll('.answer pre span')].map((one) => getComputedStyle(one).color)"
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert len(set(page.evaluate(colours))) >= 4
+        assert axe(page) == []
     assert {address.partition(":")[0] for address in asked[1:]} <= {"data"}, "it needs nothing else"
     context.close()
 

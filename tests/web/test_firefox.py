@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -44,5 +45,5 @@ def test_the_page_in_firefox(built_page: None):
             assert await page.ask("document.documentElement.scrollWidth <= innerWidth")
             assert page.errors == []
 
-    with serving({"guide": guide(Gates())}) as client:
-        asyncio.run(main(client.address))
+    with serving({"guide": guide(Gates())}) as client, ThreadPoolExecutor(1) as other:  # this one has a loop running
+        other.submit(asyncio.run, main(client.address)).result()

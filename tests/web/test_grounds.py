@@ -13,10 +13,10 @@ from kit import call
 from server.serving import Client, has_results, serving
 from treadle import Agent, ScriptedModel, tool, verify_proof
 
+from .conftest import CONTRAST
 from .stage import Gates, question_of
 from .test_page import SIZE, Stage
 
-CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
 NOTES = "In May it rained on 12 days. In June it rained on 3 days. The roses were [planted](http://x.y/z) in 2019."
 ANSWER = """In **May** it rained on 12 days. May and June *together* had 15 days of rain.
 
@@ -90,7 +90,7 @@ def ask(stage: Stage, question: str = "How often did it rain in May and June?") 
     return stage.page
 
 
-def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stage: Stage, axe: Any, tmp_path: Path):
+def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stage: Stage, tmp_path: Path):
     page = ask(stage)
     assert "Sentences: 2 supported, 4 only words match, 1 unsupported" in page.locator(".grounds").inner_text()
     marks = page.locator(".answer button.ground").all_inner_texts()
@@ -110,7 +110,6 @@ def test_sentences_have_footnotes_that_open_on_hover_and_lead_to_the_record(stag
     page.locator(".claim", has_text="had 15 days").hover()
     card = stage.see(".ground-card")
     assert "15 = 12 + 3" in card.inner_text()
-    assert axe(page, ".answer") == []
     card.get_by_role("button", name="Record").first.click()
     opened = stage.see(".record:has([aria-expanded=true])")
     assert "In May it rained on 12 days" in opened.inner_text()
@@ -178,16 +177,15 @@ def test_a_pointer_that_lies_elsewhere_does_not_close_what_the_keyboard_is_at(st
     page.locator(".ground-card").wait_for(state="detached")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read(browser: Any, client: Client, axe: Any, scheme: str):
-    stage = stage_of(browser, client, color_scheme=scheme)
+def test_it_can_be_read(stage: Stage, axe: Any):
     page = ask(stage)
     page.locator("button.ground.unsupported").click()
     stage.see(".ground-card")
-    stage.settle()
-    assert page.evaluate(CONTRAST) == []
-    assert axe(page) == []
-    page.context.close()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        stage.settle()
+        assert page.evaluate(CONTRAST) == []
+        assert axe(page, ".answer, .ground-card") == []
 
 
 def test_with_a_finger(browser: Any, client: Client):

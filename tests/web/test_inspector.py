@@ -47,7 +47,7 @@ def inspect(stage: Stage, run: str) -> Any:
     return stage.page
 
 
-def test_parallel_calls_are_bars_at_the_same_time(stage: Stage, shoot: Shoot, axe: Any):
+def test_parallel_calls_are_bars_at_the_same_time(stage: Stage, shoot: Shoot):
     run = stage.client.start("Which is taller?", agent="guide")
     stage.client.wait(run)
     page = inspect(stage, run)
@@ -61,7 +61,6 @@ def test_parallel_calls_are_bars_at_the_same_time(stage: Stage, shoot: Shoot, ax
     assert second[0] < first[1], "they overlap"
     assert "model" in page.locator(".waterfall").inner_text()
     shoot(page, "waterfall")
-    assert axe(page, ".inspector") == []
     bar = page.locator(".fall", has=page.locator("rect.tool")).first
     bar.focus()
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""Each view of the page, wide, on a phone and in the dark, looks as in its reviewed picture.
+"""Each view of the page, wide, on a phone and in the dark, looks as in its reviewed picture, and can be read.
 
 `python3 tasks.py pictures --review` makes those anew that differ: look at each before it is committed.
 """
@@ -28,6 +28,7 @@ from treadle._types.state import fold
 from treadle.plugins import Memory, MemoryStore
 from waiting import eventually
 
+from .conftest import CONTRAST
 from .pictures import Pictures
 from .stage import Gates, guide, planner
 from .test_desk import BEGAN, past
@@ -38,7 +39,6 @@ from .test_why import clerk
 WIDTHS: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": SIZE},
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
-    "dark": {"viewport": SIZE, "color_scheme": "dark"},
 }
 NOW = BEGAN + 205 * 3600
 TOWNS = ("Bergen", "Tromsø", "Lund", "Turku", "Ghent", "Basel", "Porto", "Kraków")
@@ -236,18 +236,27 @@ VIEWS = {"new": new, "chat": chat, "approval": approval, "plan": plan, "inspecto
 def test_it_looks_as_in_its_reviewed_pictures(
     browser: Any, client: Client, pictures: Pictures, axe: Callable[..., list[str]], view: str
 ):
+    """Also that everybody can read and reach it: on the phone by day, on the desktop by night."""
     pictures.faults.clear()
-    for width, options in WIDTHS.items():
-        context = browser.new_context(**options, reduced_motion="reduce", timezone_id="UTC", locale="en-GB")
+
+    def look(name: str) -> None:
+        stage.settle()
+        pictures.look(stage.page, f"{view}-{name}")
+        assert "\n".join(stage.page.evaluate(CONTRAST)) == "", f"{view}-{name}"
+
+    for name, options in WIDTHS.items():
+        context = browser.new_context(**options, timezone_id="UTC", locale="en-GB")
         stage = Stage(context.new_page(), client, Gates())
         stage.page.clock.set_fixed_time(datetime.fromtimestamp(NOW, UTC))
         VIEWS[view](stage)
-        stage.settle()
-        pictures.look(stage.page, f"{view}-{width}")
-        if width == "phone" and view != "export":
+        look(name)
+        if name == "desktop":
+            stage.page.emulate_media(color_scheme="dark")
+            look("dark")
+        elif view != "export":
             assert stage.page.locator(WAYS_BACK).count() > 0, f"{view} has no way back"
-        if width != "desktop":
-            assert axe(stage.page) == [], f"{view}-{width}"
+            assert not stage.page.evaluate("document.documentElement.scrollWidth > innerWidth"), view
+        assert axe(stage.page) == [], f"{view}-{name}"
         context.close()
         assert not stage.faults, stage.faults
     assert not pictures.faults, "\n".join(pictures.faults)

@@ -54,7 +54,6 @@ def test_the_tree_of_experiments_beside_the_run(stage: Stage, axe: Callable[...,
     assert "At most 60 model requests" in page.locator(".why-cost").inner_text()
     where = page.get_by_label("Where?").locator("option").all_inner_texts()
     assert where == ["In the end, whatever the way", "At step 1", "At step 2"]
-    assert axe(page, ".why") == []
     page.get_by_label("What should it have said?").fill("5")
     page.get_by_role("button", name="Find out why").click()
     stage.see(".cause", has_text="It goes right with the system prompt without 'Always round up.'")
