@@ -6,7 +6,9 @@ from typing import Any
 
 from kit import call
 from server.serving import serving
+from tools.builtin.loopback import redirecting
 from treadle import Agent, ScriptedModel, external_tool, tool
+from treadle._tools.builtin.web.http_fetch import http_fetch
 
 from .stage import Gates
 from .test_page import SIZE, Shoot, SlowPath, Stage, stage
@@ -165,6 +167,33 @@ def test_the_card_says_what_was_read_before(browser: Any):
         assert "Refused" in stage.page.locator(".tool.failed summary").inner_text()
         context.close()
         assert not stage.faults, stage.faults
+
+
+def test_a_redirect_is_asked_about_as_a_call_of_its_own(browser: Any):
+    @tool(untrusted=True, effect="pure")
+    async def recall() -> str:
+        """Recall what is private."""
+        return "salary 123456"
+
+    with redirecting("/told?salary=123456") as (here, there, came):
+        agent = Agent(
+            ScriptedModel([call("recall"), call("http_fetch", url=here), "Read."]),
+            tools=[recall, http_fetch(allow_private=True)],
+            provenance="ask",
+        )
+        with serving(agent) as client:
+            context = browser.new_context(viewport=SIZE)
+            stage = Stage(context.new_page(), client, Gates())
+            stage.page.goto(client.address)
+            stage.ask(f"Read {here}")
+            assert there in stage.see(".approval").inner_text()
+            assert "could carry away" in stage.see(".approval .why").inner_text()
+            assert came == []
+            stage.page.get_by_role("button", name="Allow", exact=True).click()
+            stage.finish()
+            assert came == ["/told?salary=123456"]
+            context.close()
+            assert not stage.faults, stage.faults
 
 
 def test_the_result_of_an_external_tool_is_given_on_the_page(browser: Any):

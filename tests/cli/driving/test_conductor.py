@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cli.terminal import Terminal, call, interrupt, open_gate, script, start, treadle, until
+from tools.builtin.loopback import redirecting
 from waiting import GUARD_SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -151,6 +152,32 @@ def test_after_reading_from_outside_the_question_says_what_was_read(home: Path, 
         assert screen.end() == 1, "the answer hides what was refused: " + screen.text
     assert "[not done: pay (to eve@evil.org): the user refused]" in screen.text
     assert (home / "paid.txt").read_text() == "bob@example.org\n", "the user's own words need no question"
+
+
+FETCHING = '''
+from treadle._tools.builtin.web.http_fetch import http_fetch
+fetch = http_fetch(allow_private=True)
+
+@tool(untrusted=True, effect="pure")
+def recall() -> str:
+    """Recall what is private."""
+    return "salary 123456"
+'''
+
+
+@DISPLAYS
+def test_a_redirect_is_asked_about_as_a_call_of_its_own(home: Path, term: str):
+    with (home / "mytools.py").open("a") as file:
+        file.write(FETCHING)
+    with redirecting("/told?salary=123456") as (here, there, came):
+        model = script(home, call("recall"), call("http_fetch", url=here), "done")
+        tools = ("-t", "mytools:recall", "-t", "mytools:fetch")
+        with Terminal(home, "run", f"Read {here}", "-m", model, *tools, TERM=term) as screen:
+            screen.wait_for(f'? http_fetch {{"url":"{there}"}}')
+            screen.wait_for("could carry away")
+            screen.type("no\n")
+            screen.end()
+        assert came == []
 
 
 def test_always_from_before_reading_is_no_answer_to_what_comes_after(home: Path):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from aiohttp import web
@@ -87,3 +89,36 @@ def ask(make: Callable[[str], Tool], pages: Mapping[str, Any], **args: Any) -> t
             return await use(make(site.url), **args), site.requests
 
     return asyncio.run(main())
+
+
+@contextmanager
+def redirecting(path: str) -> Generator[tuple[str, str, list[str]]]:
+    """The addresses of a page that redirects and of where it leads, on another server of this machine, and the requests
+    that came to the latter. Both serve in threads: for programs and pages."""
+    came: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            came.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    class Here(Elsewhere):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("location", there)
+            self.end_headers()
+
+    servers = [ThreadingHTTPServer(("127.0.0.1", 0), kind) for kind in (Here, Elsewhere)]
+    here, elsewhere = (f"http://127.0.0.1:{server.server_port}" for server in servers)
+    there = elsewhere + path
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"{here}/", there, came
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
