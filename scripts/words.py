@@ -1,4 +1,4 @@
-"""Count words that plain English or the field has a better word for: `docs/glossary.md` lists the replacements.
+"""Count words that plain English or the field has a better word for, and say which.
 
     python scripts/words.py           # counts for each package, and the total
     python scripts/words.py _journal  # each place in one package
@@ -26,39 +26,43 @@ SOURCE = ROOT / "src" / "treadle"
 ALLOWED = ROOT / "tests" / "words_allowed.json"
 
 KINDS = ("modules", "functions", "names", "docstrings", "phrases")
-MODULES = frozenset(
-    [
-        "asking",
-        "beginning",
-        "foreign",
-        "given",
-        "kept",
-        "known",
-        "passed",
-        "slips",
-        "soup",
-        "taken",
-        "taught",
-        "telling",
-        "worth_having",
-    ]
-)
-FUNCTIONS = frozenset(
-    [
-        "_as_careful_as",
-        "insists",
-        "judged",
-        "leaves_words",
-        "said_otherwise",
-        "told_in_words",
-        "untaught",
-        "why_none",
-        "without",
-    ]
-)
+MODULES = {
+    "asking": "requests, generation, consent: what is asked",
+    "beginning": "run_lookup",
+    "foreign": "untyped_json",
+    "given": "workspace_context",
+    "kept": "prompt_cache",
+    "known": "knowledge",
+    "passed": "exchange",
+    "slips": "perturbations",
+    "soup": "weight_averaging",
+    "taken": "pending_inbox",
+    "taught": "adapters",
+    "telling": "phrasing",
+    "worth_having": "model_list",
+}
+FUNCTIONS = {
+    "_as_careful_as": "_stricter_policy",
+    "insists": "repeats_refused_call",
+    "judged": "model_judge",
+    "leaves_words": "defers_answer_text",
+    "said_otherwise": "matches_in_other_form",
+    "told_in_words": "is_spoken_number",
+    "untaught": "lacks_adapter",
+    "why_none": "no_batch_reason",
+    "without": "forbid_patterns",
+}
 DOCUMENTED = "documented"
 """The number of all docstrings, counted beside the kinds to compute a share."""
-NAMES = frozenset(["found", "given", "kept", "known", "said", "together", "told"])
+NAMES = {
+    "found": "match, matches, hits, or the noun: tool, path, row",
+    "given": "value, argument, options",
+    "kept": "stored, remaining, selected",
+    "known": "names, existing, or the noun: models, tools",
+    "said": "text, answer, reply, message",
+    "together": "concurrency",
+    "told": "message, notice",
+}
 """Variables, parameters and fields: a participle does not say what the value is."""
 DOCSTRINGS = re.compile(r"(What|Whether)\b")
 """A docstring begins with a verb, or with the noun that it describes."""
@@ -87,10 +91,10 @@ def words_in(source: str) -> Iterator[Place]:
     for node in ast.walk(ast.parse(source)):
         if (attribute := NAMED.get(type(node))) is not None:
             if (name := getattr(node, attribute)) in NAMES and isinstance(getattr(node, "ctx", STORE), ast.Store):
-                yield Place("names", node.lineno, name)
+                yield Place("names", node.lineno, f"{name}: {NAMES[name]}")
         elif isinstance(node, DESCRIBED):
             if getattr(node, "name", "") in FUNCTIONS:
-                yield Place("functions", node.lineno, node.name)
+                yield Place("functions", node.lineno, f"{node.name}: {FUNCTIONS[node.name]}")
             text = ast.get_docstring(node, clean=False)
             if text:
                 yield Place(DOCUMENTED, 0, "")
@@ -113,7 +117,7 @@ def places_of(path: Path) -> Iterator[Place]:
     """Yield the words of one file, its own name included."""
     name = path.parent.name if path.name == "__init__.py" else path.stem
     if name in MODULES:
-        yield Place("modules", 1, name)
+        yield Place("modules", 1, f"{name}: {MODULES[name]}")
     yield from words_in(path.read_text("utf-8"))
 
 

@@ -1,14 +1,12 @@
-"""Words that do not come back (`docs/glossary.md` has the replacements), counted by `scripts/words.py`."""
+"""Words that do not come back, counted by `scripts/words.py`."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from named_tests import ROOT
 from script_modules import load_script
 
 words = load_script("words")
@@ -84,9 +82,3 @@ def test_saved_totals_never_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert words.load_allowed() == {"_b": {"names": 2}}
     assert "names: 2 -> 3" in words.save({"_b": Counter(names=3)})
     assert words.load_allowed() == {"_b": {"names": 2}}
-
-
-def test_glossary_has_a_replacement_for_each_word():
-    rows = (ROOT / "docs" / "glossary.md").read_text("utf-8").partition("## Word used before")[2]
-    replaced = set(re.findall(r"^\| `(?:\w+\()?(\w+)=?\)?` \|", rows, re.MULTILINE))
-    assert replaced >= words.MODULES | words.FUNCTIONS | words.NAMES
