@@ -216,5 +216,7 @@ def test_a_few_runs_are_narrow_bars_and_a_refused_call_has_not_failed(browser: A
         assert (texts["Tool calls"], texts["Failed calls"]) == ("1", "0")
         chart, bar = page.locator(".chart svg").bounding_box(), page.locator(".chart rect.all").bounding_box()
         assert bar["width"] < chart["width"] / 10
+        page.set_viewport_size({"width": 390, "height": 844})  # with the hour below each end of the chart
+        assert page.locator(".desk").evaluate("it => it.scrollWidth <= it.clientWidth")
         context.close()
         assert not stage.faults, stage.faults

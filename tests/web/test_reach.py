@@ -88,8 +88,11 @@ def test_on_a_phone(browser: Any, shoot: Shoot):
         )
         stage = Stage(context.new_page(), client, gates)
         stage.page.goto(client.address)
+        box = stage.page.locator(".composer")
+        height = box.bounding_box()["height"]
         stage.ask("Which is taller, the Eiffel Tower or the Empire State Building?")
         stage.finish()
+        assert box.bounding_box()["height"] == height, "as high as before, whatever stood in it meanwhile"
         wide = stage.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         assert not wide, "the page is wider than the phone"
         assert not stage.page.locator(".sidebar").is_visible()

@@ -30,12 +30,13 @@ export function Composer() {
     else setFiles(all);
   };
 
+  const placeholder = waiting ? "Decide above, or write…" : working ? "Add something while it works…" : "Ask anything…";
   useLayoutEffect(() => {
     const area = box.current;
     if (!area) return;
     area.style.height = "auto";
     area.style.height = `${Math.min(area.scrollHeight, window.innerHeight * 0.4)}px`;
-  }, [words]);
+  }, [words, placeholder]); // one that is longer than the box is wide has made it higher
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();
   }, [conversation]);
@@ -50,7 +51,6 @@ export function Composer() {
     setWords((now) => now || words);
     setFiles((now) => (now.length ? now : files));
   };
-  const placeholder = waiting ? "Decide above, or write…" : working ? "Add something while it works…" : "Ask anything…";
   return (
     <div
       class={`composer-place${over ? " over" : ""}`}
