@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 SECONDS = 120
 """Ends a program of `run_programs` that hangs."""
 SIZE = 4
-ALSO = ("mcp.client.auth", "mcp.server.mcpserver")
+ALSO = ("mcp.client.auth", "mcp.server.mcpserver", "asyncpg", "temporalio.client", "temporalio.worker", "uvicorn")
 """Imported besides Treadle where they are installed."""
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from kit import go
+from programs import python
 from treadle import Agent, ScriptedModel, open_journal
 from treadle._journal.base import InboxItem
 from treadle._journal.memory import MemoryJournal
@@ -27,7 +27,7 @@ pytest.importorskip("asyncpg")
 from treadle._durable.temporal import Advancer, TemporalSubmitter
 from treadle._journal.postgres import PostgresJournal
 
-RUNS = 50
+RUNS = 24
 
 
 class Workers:
@@ -35,13 +35,15 @@ class Workers:
         self.arguments = [target, dsn, str(effects)]
         self.processes: list[subprocess.Popen[str]] = []
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self) -> int:
+        """Its process id."""
         script = str(Path(__file__).with_name("worker.py"))
-        process = subprocess.Popen([sys.executable, script, *self.arguments], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*python(), script, *self.arguments], stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("ready")
-        return process
+        ready, pid = process.stdout.readline().split()
+        assert ready == "ready"
+        return int(pid)
 
     def stop(self) -> None:
         for process in self.processes:
@@ -84,7 +86,7 @@ def test_of_two_workers_one_is_killed_and_every_run_ends(target: str, dsn: str, 
             return effects.exists() and len(effects.read_text().split()) >= 5
 
         await until(some_effects)
-        os.kill(first.pid, signal.SIGKILL)
+        os.kill(first, signal.SIGKILL)
         reasons = await asyncio.gather(*(submitter.wait(run_id) for run_id in ids))
         assert reasons == ["answer"] * RUNS
         for n, run_id in enumerate(ids):
@@ -107,7 +109,7 @@ def test_of_two_workers_one_is_killed_and_every_run_ends(target: str, dsn: str, 
 def _deny(run_id: str, dsn: str, target: str) -> None:
     """From a terminal."""
     options = ["runs", "deny", run_id, "--note", "not now", "--journal", dsn, "--temporal", target]
-    done = subprocess.run([sys.executable, "-m", "treadle._cli.main", *options], capture_output=True, text=True)
+    done = subprocess.run([*python(), "-m", "treadle._cli.main", *options], capture_output=True, text=True)
     assert (done.returncode, "ask is refused" in done.stderr) == (0, True), done.stderr
 
 
@@ -179,10 +181,10 @@ def test_the_work_of_another_agent_goes_on_when_its_worker_is_killed(
         run_id = await submitter.submit(f"Is it in the {place}?", agent=agent)
 
         async def working() -> bool:
-            return at_work.exists() and at_work.read_text() == str(first.pid)
+            return at_work.exists() and at_work.read_text() == str(first)
 
         await until(working)  # the other agent's call is under way
-        os.kill(first.pid, signal.SIGKILL)
+        os.kill(first, signal.SIGKILL)
         workers.start()
         assert await submitter.wait(run_id) == reason
         records = await submitter.journal.load(run_id)

@@ -8,11 +8,11 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from programs import python
 from server.serving import parse
 from waiting import GUARD_SECONDS, eventually
 
@@ -24,7 +24,7 @@ class Process:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.process = subprocess.Popen([sys.executable, program, journal, str(self.port), *more])
+        self.process = subprocess.Popen([*python(), str(program), journal, str(self.port), *more])
         eventually(self.lives, "the server answers", seconds=120)
 
     def lives(self) -> bool:

@@ -42,13 +42,22 @@ def fork(client: Client) -> tuple[str, str]:
     return run, fork
 
 
-@pytest.fixture
-def stage(browser: Any, client: Client) -> Iterator[Stage]:
+@pytest.fixture(scope="module")
+def shown(browser: Any, client: Client) -> Iterator[Stage]:
     context = browser.new_context(viewport=SIZE)
-    stage = Stage(context.new_page(), client, Gates())
-    yield stage
+    yield Stage(context.new_page(), client, Gates())
     context.close()
-    assert not [fault for fault in stage.faults if not fault.startswith(BROKEN)], stage.faults
+
+
+@pytest.fixture
+def stage(shown: Stage) -> Iterator[Stage]:
+    """The same page for all: a test opens an address in it."""
+    yield shown
+    shown.page.unroute_all(behavior="ignoreErrors")
+    shown.page.evaluate("localStorage.clear()")
+    shown.page.goto("about:blank")
+    faults, shown.faults = shown.faults, []
+    assert not [fault for fault in faults if not fault.startswith(BROKEN)], faults
 
 
 VIEWS = {

@@ -99,9 +99,12 @@ def test_a_text_takes_time_in_proportion_to_its_length(markdown: Any, open: bool
     slow: dict[str, float] = {}
     for name, text in SLOW.items():
         # The name of the files makes each a text that has not been drawn before. A busy machine gets a second try.
-        times = min(markdown.evaluate(TIMED, [text, open, f"{name} {number}"]) for number in range(2)) / plain
-        if times > (MOST_TIMES_WITH_ELEMENTS if name in MANY_ELEMENTS else MOST_TIMES):
-            slow[name] = times
+        bound = MOST_TIMES_WITH_ELEMENTS if name in MANY_ELEMENTS else MOST_TIMES
+        for number in range(2):
+            slow[name] = markdown.evaluate(TIMED, [text, open, f"{name} {number}"]) / plain
+            if slow[name] <= bound:
+                del slow[name]
+                break
     assert slow == {}
 
 

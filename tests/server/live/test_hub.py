@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from kit import add, call, echo, go, until
+from programs import python
 from server.serving import Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._journal.keys import server_mark
@@ -188,7 +188,7 @@ serve({"demo": agent}, sys.argv[1], port=0, on_ready=lambda address: print(addre
 def test_kill_9_and_start_again(tmp_path: Path):
     def begin(pause: float) -> tuple[subprocess.Popen[str], str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(tmp_path / "j.db"), str(pause)], stdout=subprocess.PIPE, text=True
+            [*python(), "-c", PROGRAM, str(tmp_path / "j.db"), str(pause)], stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         return process, process.stdout.readline().strip()

@@ -60,6 +60,7 @@ def answers(program: str, address: str, *packages: str) -> Any:
         **os.environ,
         "PYTHONPATH": installed(*packages),
         "OPENAI_API_KEY": TOKEN,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LLM_USER_PATH": str(FOLDER / "llm"),
     }
     command = [sys.executable, str(PROGRAMS / program), address, TOKEN]
