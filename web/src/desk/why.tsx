@@ -228,7 +228,7 @@ function Found({ run, cause }: { run: string; cause: Cause }) {
         <Group name="Apply it to your file">
           <Lines name="The difference to your file" text={cause.patch} />
           <p class="quiet">
-            Save it and run <code>git apply why.patch</code>, or <code>treadle runs why {run.slice(0, 8)} --apply</code> where the file is.
+            Save it and run <code>git apply why.patch</code>, or <code>treadle runs why {run.slice(0, 8)} --source {/^\+\+\+ b\/(.*)$/m.exec(cause.patch)?.[1]} --apply</code> where the file is.
           </p>
         </Group>
       )}
