@@ -59,22 +59,21 @@ def patterns_in(folder: Path) -> Patterns:
     trees = {
         path: ast.parse(text) for path in sorted(folder.rglob("*.py")) if re.search(r"\bre\.", text := path.read_text())
     }
+    nodes = {path: list(ast.walk(tree)) for path, tree in trees.items()}
     called: dict[tuple[Path | None, str], set[str]] = {}
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
+    for path in trees:
+        for node in nodes[path]:
             if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
                 owner = path if node.value.id.startswith("_") else None  # a private one is its module's
                 called.setdefault((owner, node.value.id), set()).add(node.attr)
     uses: list[Use] = []
     built: set[str] = set()
     for path, tree in trees.items():
-        names = {
-            id(node.value): ast.unparse(node.targets[0]) for node in ast.walk(tree) if isinstance(node, ast.Assign)
-        }
-        inside = {id(node): one.name for one in tree.body for node in ast.walk(one) if isinstance(one, FUNCTIONS)}
+        names = {id(node.value): ast.unparse(node.targets[0]) for node in nodes[path] if isinstance(node, ast.Assign)}
+        inside = {id(node): one.name for one in tree.body if isinstance(one, FUNCTIONS) for node in ast.walk(one)}
         file = path.relative_to(folder).as_posix()
         module = partial(import_module, f"treadle.{file.removesuffix('.py').replace('/', '.')}")
-        for node in ast.walk(tree):
+        for node in nodes[path]:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
             method = node.func.attr

@@ -24,6 +24,12 @@ class _BoundedLoader(yaml.SafeLoader):
         self._sizes: dict[int, int] = {}
         """How many values a finished node stands for, by the node's identity; the composer keeps anchored nodes."""
 
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+        scanner = cast(Any, self)  # it reads ahead, and looks at all open lists for each that begins
+        if scanner.flow_level >= self._max_depth:
+            raise self._too_deep(scanner.get_mark())
+        cast(Any, super()).fetch_flow_collection_start(TokenClass)
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         parser = cast(Any, self)  # PyYAML's parser has no types
         event: Any = parser.peek_event()
@@ -33,9 +39,7 @@ class _BoundedLoader(yaml.SafeLoader):
         self._depth += 1
         self._add(1, event)
         if self._depth > self._max_depth:
-            raise ComposerError(
-                None, None, f"more than {self._max_depth} lists and mappings inside each other", event.start_mark
-            )
+            raise self._too_deep(event.start_mark)
         node: Any = super().compose_node(parent, index)
         self._depth -= 1
         if event.anchor is not None:
@@ -68,6 +72,9 @@ class _BoundedLoader(yaml.SafeLoader):
             raise ComposerError(None, None, f"the alias {event.anchor!r} contains itself", event.start_mark)
         self._add(size, event)
         return node
+
+    def _too_deep(self, mark: Any) -> ComposerError:
+        return ComposerError(None, None, f"more than {self._max_depth} lists and mappings inside each other", mark)
 
     def _add(self, count: int, event: Any) -> None:
         self._count += count
