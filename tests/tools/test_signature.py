@@ -96,6 +96,7 @@ def test_methods_partials_and_callable_objects(call: Call) -> None:
     adder = Adder(2)
     assert call(tool(adder.add), {"a": 1}).content == "3"
     assert tool(adder.add).description == "Adds."
+    assert tool(Adder(3).add).parameters is tool(adder.add).parameters, "methods are read once, like functions"
     assert call(tool(adder), {"a": 1}).content == "3"
     assert (tool(adder).name, tool(adder).description) == ("Adder", "Adds its own number.")
     assert tool(adder).parameters["properties"]["a"]["description"] == "a number"

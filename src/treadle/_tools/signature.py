@@ -39,19 +39,23 @@ class Signature(Struct, frozen=True):
     """Parameters without an annotation."""
 
 
-_signatures: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
+_of_functions: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
+_of_methods: WeakKeyDictionary[types.FunctionType, Signature] = WeakKeyDictionary()
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
     """The parts of a `Tool` that come from `function`. A `SchemaError` names the parameter at fault, and the fix.
 
-    A plain function is read only once: agents may be created for every request.
+    A plain function or method is read only once: agents may be created for every request.
     """
-    if not isinstance(function, types.FunctionType):
+    signatures, definition = _of_functions, cast(Any, function)
+    if isinstance(function, types.MethodType):
+        signatures, definition = _of_methods, function.__func__
+    if not isinstance(definition, types.FunctionType):
         return _read(function)
-    signature = _signatures.get(function)
+    signature = signatures.get(definition)
     if signature is None:
-        signature = _signatures[function] = _read(function)
+        signature = signatures[definition] = _read(function)
     return signature
 
 
