@@ -60,6 +60,8 @@ VALUES = st.recursive(
 ARGUMENTS = st.dictionaries(WORDS, VALUES, max_size=4)
 PLAIN = st.text("abc xyz,.", max_size=40).map(str.strip)
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
+EACH = 7
+"""One place of so many is cut: as many examples more show more than all the places of a few."""
 PROFILE = settings(max_examples=40, deadline=None)
 
 
@@ -126,14 +128,14 @@ def test_a_written_answer_is_read_back(name: str, answer: str, thought: str):
 
 
 @pytest.mark.parametrize("name", TEXT_NAMES)
-@settings(max_examples=10, deadline=None)
-@given(calls=st.lists(st.tuples(NAME, ARGUMENTS), min_size=1, max_size=2))
-def test_a_reply_cut_anywhere_runs_only_complete_calls(name: str, calls: list[tuple[str, dict[str, Any]]]):
+@settings(max_examples=20, deadline=None)
+@given(calls=st.lists(st.tuples(NAME, ARGUMENTS), min_size=1, max_size=2), first=st.integers(0, EACH - 1))
+def test_a_reply_cut_anywhere_runs_only_complete_calls(name: str, calls: list[tuple[str, dict[str, Any]]], first: int):
     dialect = get_dialect(name)
     assert isinstance(dialect, TextDialect)
     text = dialect.write(Decision("hm", tuple(ToolCall("", tool, args) for tool, args in calls)))
     tools = [free(tool) for tool in {tool for tool, _ in calls}]
-    for end in range(len(text)):
+    for end in range(first, len(text), EACH):
         decision = dialect.decode(Reply(text=text[:end], finish="length"), tools)
         assert executable(decision) == calls[: len(executable(decision))]
 

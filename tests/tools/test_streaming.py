@@ -23,7 +23,7 @@ ACall = Callable[..., Any]
 def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any) -> None:
     closed = threading.Event()
 
-    @tool(timeout=1.0)
+    @tool(timeout=0.4)
     def endless() -> Iterator[str]:
         try:
             while True:
@@ -31,12 +31,12 @@ def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any
         finally:
             closed.set()
 
-    @tool(timeout=1.0)
+    @tool(timeout=0.4)
     async def never_waits() -> AsyncIterator[str]:
         while True:
             yield "y"
 
-    @tool(timeout=1.0)
+    @tool(timeout=0.4)
     async def will_not_close() -> AsyncIterator[str]:
         try:
             while True:
@@ -48,7 +48,7 @@ def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any
         context.pieces.clear()
         outcome = call(each)
         assert outcome.error == "timeout"
-        assert text_of(outcome.content).startswith(f"Tool '{each.name}' timed out after 1 s. Output so far:\n")
+        assert text_of(outcome.content).startswith(f"Tool '{each.name}' timed out after 0.4 s. Output so far:\n")
         assert len(text_of(outcome.content)) <= 12_000
         assert context.pieces
     assert closed.wait(60)

@@ -3,7 +3,6 @@ what it answers when it is named `llamacpp:`, and is asked as it is in process."
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from kit import add, go
+from local.local_kit import SMALL, need_model, sensible
 from treadle import Agent, LocalModel, resolve_model
 from treadle._local.weights import weights
 from treadle._local.weights.adapters import TAUGHT, unpacked
@@ -24,7 +24,6 @@ from treadle._types.messages import UserMessage
 from treadle._types.request import OutputFormat, Reply, Request
 
 NAME = "qwen2.5-coder-0.5b"
-LONG = os.environ.get("TREADLE_LONG_TESTS") == "1"
 QUESTIONS = {"What is 2345 + 6789?": "9134", "What is 125 + 725?": "850", "What is the capital of France?": "Paris"}
 SECONDS = 1_500.0
 """A guard against hanging only: beside other work the model is many times slower than alone."""
@@ -45,12 +44,7 @@ sys.stdin.read()
 
 
 @contextmanager
-def served(*adapter: str) -> Iterator[str]:
-    pytest.importorskip("xllamacpp", reason="needs the extra local")
-    try:
-        path: Path = weights.ensure(NAME)
-    except ModelError as error:
-        pytest.skip(f"{NAME} cannot be downloaded: {error}")
+def served(path: Path, *adapter: str) -> Iterator[str]:
     with Popen([sys.executable, "-c", SERVE, str(path), *adapter], stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdout is not None
         yield f"{process.stdout.readline().strip()}/v1"
@@ -58,16 +52,25 @@ def served(*adapter: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with served() as address:
+def file() -> Path:
+    pytest.importorskip("xllamacpp", reason="needs the extra local")
+    try:
+        return weights.ensure(NAME)
+    except ModelError as error:
+        pytest.skip(f"{NAME} cannot be downloaded: {error}")
+
+
+@pytest.fixture(scope="module")
+def server(file: Path) -> Iterator[str]:
+    with served(file) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def tuned() -> Iterator[tuple[str, LocalModel]]:
-    """A server with our adapter, and the same in this process."""
-    with served(unpacked(TAUGHT[NAME])) as address:
-        yield address, LocalModel(NAME, n_ctx=4096, slots=1)
+def tuned(file: Path) -> Iterator[str]:
+    """A server with our adapter."""
+    with served(file, unpacked(TAUGHT[NAME])) as address:
+        yield address
 
 
 async def solved(model: Any) -> tuple[list[bool], Any]:
@@ -101,32 +104,38 @@ def test_by_its_address_it_solves_what_it_solves_by_its_name(server: str):
         assert getattr(by_address.profile, field) == getattr(inside.profile, field), field
 
 
-@pytest.mark.model
-@pytest.mark.slow
-@pytest.mark.timeout(2 * SECONDS)
-def test_with_our_adapter_it_is_asked_and_answers_as_in_process(tuned: tuple[str, LocalModel]):
-    """The same calls and the same answer; without a tool (asked where there is time) the words are those of the model
-    without the adapter."""
-    address, inside = tuned
-
-    async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
-        run = Agent(model, [add]).start(question)
-        result = await run
-        return result.answer, [(step.tool, step.args) for step in result.steps], str(result.metadata["dialect"])
-
-    outside = resolve_model(address)
-    for question in ("What is 2345 + 6789?", "What is the capital of France?")[: None if LONG else 1]:
-        expected = go(asked(inside, question), limit=SECONDS)
-        assert go(asked(outside, question), limit=SECONDS) == expected
-        assert expected[2] == "compact"
-    assert outside.profile.adapter == inside.profile.adapter
+async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
+    result = await Agent(model, [add]).run(question)
+    return result.answer, [(step.tool, step.args) for step in result.steps], str(result.metadata["dialect"])
 
 
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-def test_a_server_tells_what_the_model_wants_before_the_constraint(tuned: tuple[str, LocalModel]):
-    address, inside = tuned
+def test_with_our_adapter_it_is_asked_as_it_was_trained(tuned: str):
+    outside = resolve_model(tuned)
+    answer, calls, dialect = go(asked(outside, "What is 2345 + 6789?"), limit=SECONDS)
+    assert "9134" in answer.replace(",", "")
+    assert calls == [("add", {"a": 2345, "b": 6789})]
+    assert dialect == "compact"
+    assert outside.profile.adapter == LocalModel(NAME).profile.adapter
+
+
+@pytest.mark.long  # two models, two questions to each
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+def test_with_our_adapter_it_answers_as_in_process(tuned: str):
+    """The same calls and the same answer; without a tool the words are those of the model without the adapter."""
+    outside, inside = resolve_model(tuned), LocalModel(NAME, n_ctx=4096, slots=1)
+    for question in ("What is 2345 + 6789?", "What is the capital of France?"):
+        assert go(asked(outside, question), limit=SECONDS) == go(asked(inside, question), limit=SECONDS)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+def test_a_server_tells_what_the_model_wants_before_the_constraint():
     only = {"type": "object", "properties": {"action": {"const": "zebra"}}, "required": ["action"]}
     request = Request(
         [UserMessage('Reply with {"action": "hello"} and nothing else.')],
@@ -134,13 +143,15 @@ def test_a_server_tells_what_the_model_wants_before_the_constraint(tuned: tuple[
         decision_after='"action": "',
         temperature=0.0,
     )
+    need_model()
+    with served(weights.ensure(SMALL)) as address:
 
-    async def main() -> tuple[Reply, Reply]:
-        outside = resolve_model(address)
-        await meet(outside)
-        return await complete(outside, request), await complete(inside, request)
+        async def main() -> tuple[Reply, Reply]:
+            outside = resolve_model(address)
+            await meet(outside)
+            return await complete(outside, request), await complete(sensible(), request)
 
-    outside, inside = go(main(), limit=SECONDS)
+        outside, inside = go(main(), limit=SECONDS)
     assert max(outside.options, key=outside.options.__getitem__) == max(inside.options, key=inside.options.__getitem__)
     for text, share in inside.options.items():
         assert outside.options.get(text, 0.0) == pytest.approx(share, abs=0.1)
