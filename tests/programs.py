@@ -21,7 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 SECONDS = 120
 """Ends a program of `run_programs` that hangs."""
 SIZE = 4
-ALSO = ("mcp.client.auth", "mcp.server.mcpserver", "asyncpg", "temporalio.client", "temporalio.worker", "uvicorn")
+ALSO = (
+    "mcp.client.auth", "mcp.server.mcpserver", "treadle._tools.mcp.auth.flow", "treadle._tools.mcp.auth.provider",
+    "anyio._backends._asyncio", "httpcore2", "truststore", "encodings.idna",
+    "asyncpg", "temporalio.client", "temporalio.worker", "uvicorn",
+)  # fmt: skip
 """Imported besides Treadle where they are installed."""
 
 
