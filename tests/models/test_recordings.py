@@ -1,4 +1,4 @@
-"""Every recorded exchange, over a real connection, read right: whole, and split at every 7 bytes."""
+"""Every recorded exchange is read right: over a real connection, and streams however they are split."""
 
 from __future__ import annotations
 
@@ -102,12 +102,6 @@ SUPPORTED = pairs()
 @pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.id)
 def test_over_a_connection(pair: Pair):
     replay(pair, None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", SUPPORTED, ids=lambda pair: pair.id)
-def test_over_a_connection_in_pieces_of_seven_bytes(pair: Pair):
-    replay(pair, 7)
 
 
 SHORTEST = {(pair.api, pair.provider): pair for pair in sorted(SUPPORTED, key=lambda pair: -len(pair.body)) if pair.sse}
