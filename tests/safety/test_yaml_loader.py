@@ -31,6 +31,13 @@ def test_depth_is_that_of_the_document_and_ends_with_each_part():
         read("[[[1]], 2]", depth=3)
 
 
+def test_no_more_is_scanned_than_may_be_nested():
+    deep = loader("[" * 1_000, 10, 20, 5)
+    with pytest.raises(yaml.YAMLError, match="more than 10 lists and mappings"):
+        deep.get_single_data()
+    assert deep.index == 10
+
+
 def test_numbers():
     assert read("[12345, 1.5, 0x1F, '123456']") == [12345, 1.5, 31, "123456"]
     with pytest.raises(yaml.YAMLError, match="more than 5 characters"):
