@@ -31,6 +31,9 @@ _FORMS = (
     re.compile(rf"\b(?P<day>1[3-9]|[23]\d)/(?P<number>\d{{1,2}})/{_YEAR}\b"),
     re.compile(rf"\b(?P<number>\d{{1,2}})/(?P<day>1[3-9]|[23]\d)/{_YEAR}\b"),
 )
+_SPELLED = _FORMS[1:3]
+_BEGINNINGS = frozenset(name[:3] for name in _MONTHS)
+_IN_FIGURES = re.compile(r"\d[-./]\d")
 
 Form = Callable[[int, int, int], str | None]
 
@@ -39,8 +42,12 @@ def replace_dates(text: str, form: Form) -> str:
     """Write each date of a text as `form(year, month, day)` does, or leave it where that is None.
 
     The year is 0 where the text does not say it. `5/6/2025` is left, since it can be read in two ways."""
+    low = text.casefold()
+    spelled = any(beginning in low for beginning in _BEGINNINGS)  # few texts have a date, and the forms are slow
+    in_figures = _IN_FIGURES.search(text) is not None
     for pattern in _FORMS:
-        text = pattern.sub(lambda match: _replaced(match, form), text)
+        if spelled if pattern in _SPELLED else in_figures:
+            text = pattern.sub(lambda match: _replaced(match, form), text)
     return text
 
 
