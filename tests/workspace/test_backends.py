@@ -109,7 +109,10 @@ def test_without_bubblewrap(place: Place, monkeypatch: pytest.MonkeyPatch):
         Sandbox().open(place)
 
     async def left_behind() -> None:
-        process = await asyncio.create_subprocess_exec(*machine.command(["sh", "-c", "sleep 100 & sleep 100"]))
+        command = machine.command(["sh", "-c", "echo begun; sleep 100 & sleep 100"])
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        assert process.stdout is not None
+        await process.stdout.readline()
         async with machine.held():
             state = await asyncio.to_thread(Path(f"/proc/{process.pid}/stat").read_text)
             assert state.split()[2] in "tT"
@@ -178,7 +181,7 @@ esac
     assert "--network none" in asked
     assert ",readonly" in " ".join(machine.command(["ls"], read_only=True))
     working = subprocess.Popen(machine.command(["sh", "-c", "echo > begun; sleep 1000"]))
-    eventually((place.own / "begun").exists, "it works")
+    eventually(lambda: (place.own / "begun").exists() and (tmp_path / "pids").read_text().count("\n") == 2, "it works")
     working.kill()
     working.wait()
     lives = (tmp_path / "pids").read_text().split()[-1]

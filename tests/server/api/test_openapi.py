@@ -62,7 +62,7 @@ def test_schemathesis_finds_nothing(needs_token: bool, phases: str, tmp_path: Pa
         for question in ("one", "two"):
             user.start(question, run_id=f"known-{question}-run")
         # One worker: CPython 3.11 cannot parse source in two threads ("AST constructor recursion depth mismatch").
-        options = f"--max-examples {EXAMPLES} --workers 1 --seed 1 --request-timeout 5 --suppress-health-check all"
+        options = f"--max-examples {EXAMPLES} --workers 1 --seed 1 --request-timeout 60 --suppress-health-check all"
         options += f" --phases {phases}"
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.address}/openapi.json", *options.split()]
         command += ["--checks", ",".join(CHECKS)]

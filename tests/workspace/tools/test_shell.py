@@ -76,8 +76,8 @@ def test_a_time_out_ends_the_command_and_not_the_shell(tmp_path: Path, isolated:
         try:
             await shell.run("x=kept; sleep 1000 &", 60)
             late = [await shell.run("echo begun; (trap '' TERM; sleep 1000) | sleep 1000", 0.3)]
-            late.append(await shell.run("echo $x; jobs -r", 60))
-            late.append(await shell.run("mkfifo p; read y <p", 0.3))
+            late.append(await shell.run("echo $x; jobs -r; mkfifo p", 60))
+            late.append(await shell.run("read y <p", 0.3))
             late.append(await shell.run("echo $x again", 60))
             process: Any = shell._process  # pyright: ignore[reportPrivateUsage]
             left = descendants(process.pid)
