@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -174,6 +175,7 @@ class Terminal:
                 env=environment(home, PYTHONFAULTHANDLER="1", **env),
             )
         os.close(slave)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end within a character
         self.raw = ""
 
     def __enter__(self) -> Terminal:
@@ -266,7 +268,7 @@ class Terminal:
             data = os.read(self._master, 65536)
         except OSError:  # the other side has been closed
             return False
-        self.raw += data.decode(errors="replace")
+        self.raw += self._decoder.decode(data)
         return bool(data)
 
 
