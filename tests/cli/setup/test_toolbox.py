@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cli.terminal import call, open_gate, script, treadle
+from treadle._cli.setup.toolbox import source_files
 
 Inside = Callable[..., Any]
 
@@ -50,6 +51,11 @@ def test_a_broken_tool_file_is_told_as_such(home: Path, inside: Inside, source: 
     assert says.format(file=file) in done.err
     assert "internal error" not in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_the_files_that_tools_are_from():
+    named = ["calculator,a.py:one, b.py:two.three", "files,folder=c.py", "module:four"]
+    assert source_files(named) == ["a.py", "b.py"]
 
 
 def test_a_file_inside_a_broken_one_is_named(home: Path, inside: Inside):

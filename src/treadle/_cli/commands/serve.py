@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +44,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from treadle._cli.setup.launch import journal_location, unattended_agent
+    from treadle._cli.setup.toolbox import source_files
     from treadle._server import ServerSettings, make_server
 
     agent = unattended_agent(args)
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         models=tuple(args.offer),
         presets=_presets(args.offer_preset, alone=not tokens),
         operators=tuple(args.operator),
-        sources=tuple(_sources(args)),
+        sources=(*([args.file] if args.file else []), *source_files(args.tools or ())),
         trusted_proxies=tuple(args.trust_proxy),
         path_prefix=args.prefix,
         takeover=args.takeover,
@@ -73,16 +73,6 @@ def run(args: argparse.Namespace) -> int:
     _tell_warnings()
     server.run()
     return 0
-
-
-def _sources(args: argparse.Namespace) -> Iterator[str]:
-    """Return the files that the person named to build the agent from."""
-    if args.file:
-        yield args.file
-    for location in args.tools or ():
-        path, colon, _ = location.rpartition(":")
-        if colon and path.endswith(".py"):
-            yield path
 
 
 def _tell_warnings() -> None:

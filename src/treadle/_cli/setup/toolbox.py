@@ -49,6 +49,12 @@ def find_tools(specs: Iterable[str], folder: str = "", *, call_factories: bool =
     return tools
 
 
+def source_files(specs: Iterable[str]) -> list[str]:
+    """Return the files that `specs` name tools of."""
+    paths = (name.rpartition(":")[0] for name, _ in _parse(specs))
+    return [path for path in paths if path.endswith(".py")]
+
+
 def _parse(specs: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
     parsed: list[tuple[str, dict[str, Any]]] = []
     for spec in specs:
