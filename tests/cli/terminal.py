@@ -189,8 +189,9 @@ class Terminal:
         """Kill the program and wait until nothing of it holds the terminal."""
         self.process.kill()
         self.process.wait()
-        while self._master >= 0 and self._read(GUARD_SECONDS):
-            pass
+        deadline = time.monotonic() + GUARD_SECONDS
+        while self._master >= 0 and self._read(deadline - time.monotonic()):
+            assert time.monotonic() < deadline, "something holds the terminal"
 
     def close(self) -> None:
         """The window is closed."""
