@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from markdown_tables import argument, plain_type
+
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 MODULES = ("treadle", "treadle.events", "treadle.interop", "treadle.messages", "treadle.plugins", "treadle.testing")
 EVENTS = "events.md"
@@ -24,6 +26,11 @@ OTHER_PAGES = {
 }
 """Pages that have the fields of these modules' values."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.Module
+ALIKE = (("OpenAIModel", "AnthropicModel", "GeminiModel", "ResponsesModel"), ("serve", "make_server"))
+"""Names with the same parameters as the first one."""
+ON_OTHER_PAGES = {"Agent": "Agent(model, tools=None, **settings)"}
+"""What has its parameters with words on another page."""
+_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 MAX_WIDTH = 100
 
 
@@ -31,17 +38,28 @@ def api_page(note: str) -> str:
     parts = [
         note + "# Public API\n\n"
         f"Every public name; those of events are in [events]({EVENTS}). These do not change without a note in the "
-        "changelog; modules and names that begin with an underscore may change in any release.\n"
+        "changelog; modules and names that begin with an underscore may change in any release.\n\n"
+        "`name=value` is of the type of that value, `...` a default of its own; where the default is None, None may be "
+        "given. `**options` are [settings](settings.md).\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
-        parts.append(f"\n## {module}\n\n{docstring(_tree(module))}\n")
+        first, _, more = docstring(_tree(module)).partition("\n\n")
+        parts.append(f"\n## {module}\n\n" + (f"{first}\n\n{more}\n" if more and ">>>" in more else f"{first}\n"))
+        entries: list[str] = []
+        elsewhere: list[str] = []
         for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
             home = first_seen.setdefault((name, location), module)
-            if home == "treadle.events" and _is_event(name, location):
+            page = "" if home != module else _page_of(name, location)
+            if home == "treadle.events" and page == EVENTS:
                 continue  # `events.md` has it whole
-            parts.append(f"\n### {name}\n\n")
-            parts.append(f"The same as `{home}.{name}`.\n" if home != module else entry(name, location))
+            if page or home != module:
+                elsewhere.append(f"[`{name}`]({page}#{name.lower()})")
+            else:
+                entries.append(f"\n### {name}\n\n{entry(name, location)}")
+        if elsewhere:
+            parts.append(f"\nDescribed elsewhere: {', '.join(elsewhere)}.\n")
+        parts += entries
     parts.append("\n## Inherited members\n\nWhat several of these classes have from one that is not public itself.\n")
     for name, location in sorted(shared_bases()):
         node, _ = definition(name, location)
@@ -50,9 +68,10 @@ def api_page(note: str) -> str:
     return "".join(parts)
 
 
-def _is_event(name: str, location: str) -> bool:
+def _page_of(name: str, location: str) -> str:
+    """The page that has the fields of a value, if that is another one."""
     node, location = definition(name, location)
-    return isinstance(node, ast.ClassDef) and OTHER_PAGES.get(location) == EVENTS
+    return OTHER_PAGES.get(location, "") if isinstance(node, ast.ClassDef) else ""
 
 
 def public_names(module: str) -> dict[str, str]:
@@ -75,23 +94,29 @@ def entry(name: str, location: str) -> str:
         return f"{text}\n\nAll of them: [events]({EVENTS}).\n"
     if isinstance(node, ast.Assign):
         return f"{_block(f'{name} = {ast.unparse(node.value)}')}\n{text or ''}\n".rstrip() + "\n"
+    same = next((other[0] for other in ALIKE if name in other[1:]), "")
     if not isinstance(node, ast.ClassDef):
-        return f"{_block(_signature(name, node))}\n{text}\n"
-    if page:
-        return f"[{page.removesuffix('.md').title()}]({page}#{name.lower()}).\n"
-    return _class_entry(name, node, location, text)
+        head = f"{name}(...)  # as {same}" if same else _signature(name, node)
+        return f"{_block(head)}\n{_what_to_know(text, node)}\n"
+    return _class_entry(name, node, location, text, same)
 
 
-def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str:
+def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: str) -> str:
     bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
     init, owner = _init(node, location)
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
-    if init is not None and owner != name and owner in all_public_names():
+    if node.bases and name.endswith("Error") and owner != name:
+        head = ""  # the tree of errors says of what kind it is
+    elif init is not None and owner != name and owner in all_public_names():
         head = f"class {name}({owner})"
+    elif same:
+        head = f"{name}(...)  # as {same}"
+    elif name in ON_OTHER_PAGES:
+        head = ON_OTHER_PAGES[name]
     elif init is not None:
         head = _signature(name, init, method=True)
     elif fields and "Struct" in bases:
-        head = _call(name, [ast.unparse(item) for item in fields])
+        head = _call(name, [_field(item) for item in fields])
     else:
         head = ""
     members, inherited = list(_all_members(node, location)), _shared_bases_of(node, location)
@@ -99,12 +124,35 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str) -> str
         hooks = {_name(line) for line, _ in _members(_plugin())}
         members = [(line, words) for line, words in members if _name(line) not in hooks]
     more = [f"[{base.lstrip('_')}](#{base.lstrip('_').lower()})" for base, _ in inherited]
+    told = {name for base in bases for name in _names_of(base)} | (_names_of("Model") if name != "Model" else set())
+    members = [(line, words) for line, words in members if words or _name(line) not in told]
     rows = _list(members) + (f"- Inherited: {', '.join(more)}.\n" if more else "")
-    return f"{_block(head) if head else ''}\n{text}\n".lstrip("\n") + ("\n" + rows if rows else "")
+    words = _what_to_know(text, init or node)
+    return f"{_block(head) if head else ''}\n{words}\n".lstrip("\n") + ("\n" + rows if rows else "")
+
+
+def _what_to_know(text: str, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The first paragraph of a docstring, examples, and what is said of parameters: the reasons are in the source."""
+    if isinstance(node, ast.ClassDef):
+        names = {ast.unparse(item.target) for item in node.body if isinstance(item, ast.AnnAssign)}
+    else:
+        given = node.args
+        names = {arg.arg for arg in (*given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))}
+    first, *more = text.split("\n\n")
+    kept = [part for part in more if part[0] in "` " or any(f"`{name}" in part for name in names)]
+    return "\n\n".join([first, *kept])
+
+
+def _field(item: ast.AnnAssign) -> str:
+    assert isinstance(item.target, ast.Name)
+    return argument(item.target.id, ast.unparse(item.annotation), ast.unparse(item.value) if item.value else "")
 
 
 def _list(members: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"- `{line}`{': ' + words if words else ''}\n" for line, words in members)
+    rows = list(members)
+    plain = ", ".join(f"`{line}`" for line, words in rows if not words)
+    told = "".join(f"- `{line}`: {words}\n" for line, words in rows if words)
+    return told + (f"- {plain}\n" if plain else "")
 
 
 def _init(node: ast.ClassDef, location: str) -> tuple[ast.FunctionDef | None, str]:
@@ -190,6 +238,15 @@ def _name(line: str) -> str:
 
 
 @cache
+def _names_of(public: str) -> set[str]:
+    """The members of a public class: where another one has them, too, without words, they mean the same."""
+    if public not in public_names("treadle"):
+        return set()
+    node, location = definition(public, public_names("treadle")[public])
+    return {_name(line) for line, _ in _all_members(node, location)} if isinstance(node, ast.ClassDef) else set()
+
+
+@cache
 def _plugin() -> ast.ClassDef:
     node, _ = definition("Plugin", public_names("treadle.plugins")["Plugin"])
     assert isinstance(node, ast.ClassDef)
@@ -202,21 +259,21 @@ def all_public_names() -> frozenset[str]:
 
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """The public methods and properties, each with the first paragraph of its docstring."""
+    """The public methods and properties, each with the first sentence of its docstring."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_"):
-            words = " ".join(docstring(item).partition("\n\n")[0].split())
+            words = _SENTENCE.split(" ".join(docstring(item).partition("\n\n")[0].split()))[0]
             marks = {ast.unparse(mark) for mark in item.decorator_list}
             if "property" in marks:
-                yield f"{item.name}: {ast.unparse(item.returns)}" if item.returns else item.name, words
+                yield argument(item.name, ast.unparse(item.returns) if item.returns else "", ""), words
             else:
-                yield _signature(item.name, item, method="staticmethod" not in marks, width=10_000), words
+                yield _signature(item.name, item, method="staticmethod" not in marks, short=True), words
 
 
 def _functions(name: str, tree: ast.Module) -> Iterator[str]:
     for item in tree.body:
         if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
-            yield f"{name}.{_signature(item.name, item, width=10_000)}"
+            yield f"{name}.{_signature(item.name, item, short=True)}"
 
 
 def definition(name: str, location: str) -> tuple[Definition, str]:
@@ -259,31 +316,35 @@ def _parent_body(node: ast.Assign) -> list[ast.stmt]:
 
 
 def _signature(
-    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, *, method: bool = False, width: int = MAX_WIDTH
+    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, *, method: bool = False, short: bool = False
 ) -> str:
+    """A call with its parameters, and what it returns; `short` is one line, without the types of the parameters."""
     given = node.args
     positional = [*given.posonlyargs, *given.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
-    texts = [_argument(arg, default) for arg, default in zip(positional, defaults, strict=True)]
+    texts = [_argument(arg, default, typed=not short) for arg, default in zip(positional, defaults, strict=True)]
     if given.posonlyargs:
         texts.insert(len(given.posonlyargs), "/")
     if method:
         texts = texts[1:]
     if given.vararg:
-        texts.append(f"*{_argument(given.vararg)}")
+        texts.append(f"*{given.vararg.arg}")
     elif given.kwonlyargs:
         texts.append("*")
-    texts += [_argument(arg, default) for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    texts += [_argument(arg, default, typed=not short) for arg, default in named]
     if given.kwarg:
-        texts.append(f"**{_argument(given.kwarg)}")
-    result = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
+        texts.append(f"**{given.kwarg.arg}")
+    returns = plain_type(ast.unparse(node.returns)) if node.returns else "None"
+    result = "" if returns == "None" else f" -> {returns}"
     prefix = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
-    return _call(f"{prefix}{name}", texts, result, width)
+    return _call(f"{prefix}{name}", texts, result, 10_000 if short else MAX_WIDTH)
 
 
-def _argument(arg: ast.arg, default: ast.expr | None = None) -> str:
-    text = f"{arg.arg}: {ast.unparse(arg.annotation)}" if arg.annotation else arg.arg
-    return f"{text} = {ast.unparse(default)}" if default is not None else text
+def _argument(arg: ast.arg, default: ast.expr | None = None, *, typed: bool = True) -> str:
+    kind = ast.unparse(arg.annotation) if arg.annotation and typed else ""
+    value = ast.unparse(default) if default else ""
+    return argument(arg.arg, kind, "..." if value.startswith(("NO_", "_NOT", "UN", "msgspec")) else value)
 
 
 def _call(name: str, arguments: list[str], result: str = "", width: int = MAX_WIDTH) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -56,7 +57,8 @@ def events_page() -> str:
     parts = [
         NOTE + "# Events\n\n"
         "A run is a list of records; a record is an event and its position in the log. "
-        "All of these are imported from `treadle.events`.\n\n"
+        "All of these are imported from `treadle.events`. As JSON, "
+        "`type` is the name in small letters (`run_started`), unless another one is given.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n"
         + doc(events_module.Record)
@@ -65,9 +67,7 @@ def events_page() -> str:
     ]
     inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
     often = said_often((*kinds, *inside))
-    parts.append(
-        "\n## Fields that many have\n\nWhere a field of an event stands without words, it is one of these.\n\n"
-    )
+    parts.append("\n## Fields that many have\n\nFields at the end of a list, without words, are these.\n\n")
     parts += [f"- `{name}`: {words}\n" for name, words in often]
     for title, introduction, transient in (
         ("Stored events", "They are in the log; the state of a run is computed from them.", False),
@@ -76,12 +76,17 @@ def events_page() -> str:
         parts.append(f"\n## {title}\n\n{introduction}\n")
         for kind in kinds:
             if (kind in events_module.TRANSIENT) is transient:
-                tag = kind.__struct_config__.tag
-                parts.append(f"\n### {kind.__name__}\n\n`type: {tag}`\n\n" + doc(kind) + own_list(kind, often))
+                tag = str(kind.__struct_config__.tag)
+                other = "" if tag == snake_case(kind.__name__) else f"`type: {tag}`\n\n"
+                parts.append(f"\n### {kind.__name__}\n\n{other}" + doc(kind) + own_list(kind, often))
                 parts.append(properties_of(kind))
     parts.append("\n## Values inside events\n")
     parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind, often) for kind in inside]
     return "".join(parts)
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def settings_page() -> str:
@@ -215,7 +220,7 @@ def cli_page() -> str:
         if count >= SHARED_BY[1] and row[0] not in named:  # another meaning of a name is told where it is
             others.append(row)
             named.add(row[0])
-    parts.append("\n## Options of commands that run an agent\n\n" + described(of_agents))
+    parts.append("\n## Agent options\n\n" + described(of_agents))
     parts.append("\n## Arguments that many commands have\n\n" + described(others))
     for name, command in commands.choices.items():
         parts.append(command_text(f"treadle {name}", command, "##", of_agents, others))
@@ -235,7 +240,7 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agen
     rows = option_rows(parser)
     more = [name for name, meaning in rows if (name, meaning) in others]
     if any(row in of_agents for row in rows):
-        more.append("[those of an agent](#options-of-commands-that-run-an-agent)")
+        more.append("[agent options](#agent-options)")
     own = [row for row in rows if row not in of_agents and row not in others]
     texts = [
         f"{level} {path}\n",

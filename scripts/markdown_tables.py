@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -38,6 +39,41 @@ def fields_of(kind: type[Any], module: ModuleType) -> list[Field]:
     return fields
 
 
+_BOXES = ("Literal", "Annotated", "type", "tuple")
+_SIMPLE = {"str", "int", "float", "bool", "Count", "Amount", "Whole", "Seconds", "Share", "NotNegative", "Text"}
+_ANY = {"Any", "str", "DepsT", "DepsT_co", "OutputT_co", "OutputT"}
+
+
+class _Plain(ast.NodeTransformer):
+    """Types as people read them: without the bounds of a number, and without parameters that say nothing."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        name = ast.unparse(node.value)
+        inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name == "Annotated":
+            return self.visit(inside[0])
+        if name == "PathLike" or (name not in _BOXES and {"str"} != set(map(ast.unparse, inside)) <= _ANY):
+            return node.value
+        return node if name == "Literal" else self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.Name(node.attr)
+
+
+def plain_type(kind: str) -> str:
+    return ast.unparse(_Plain().visit(ast.parse(kind, mode="eval").body)) if kind else ""
+
+
+def argument(name: str, kind: str, default: str) -> str:
+    """A parameter or a field: of a plain value, the default says the type; where it is None, None may be given."""
+    kind = plain_type(kind)
+    if default == "None":
+        kind = kind.removesuffix(" | None")
+    if re.fullmatch(r"True|False|-?[\d.]+|'.*'", default) and kind in _SIMPLE:
+        return f"{name}={default}"
+    return f"{name}{': ' if kind else ''}{kind}{' = ' if kind and default else '=' if default else ''}{default}"
+
+
 def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
@@ -55,13 +91,11 @@ def rows_of(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def list_of(fields: Iterable[Field]) -> str:
-    """A line for each: the name with its type and default, and what it means where that is said here."""
-    lines = [
-        f"- `{row.name}: {row.kind}{' = ' if row.default else ''}{row.default}`{': ' if row.description else ''}"
-        f"{' '.join(row.description.split())}"
-        for row in fields
-    ]
-    return "\n".join(lines) + "\n" if lines else "No fields.\n"
+    """A line for each: the name with its type and default, and what it means; those without words in one line."""
+    rows = [(argument(row.name, row.kind, row.default), " ".join(row.description.split())) for row in fields]
+    told = "".join(f"- `{shown}`: {words}\n" for shown, words in rows if words)
+    plain = ", ".join(f"`{shown}`" for shown, words in rows if not words)
+    return told + (f"- {plain}\n" if plain else "")
 
 
 def described(kind: type[Any]) -> list[Field]:
@@ -76,7 +110,7 @@ def own_list(kind: type[Any], said: Collection[tuple[str, str]] = ()) -> str:
     return list_of(row._replace(description="") if (row.name, row.description) in said else row for row in rows)
 
 
-def said_often(kinds: Iterable[type[Any]], times: int = 3) -> list[tuple[str, str]]:
+def said_often(kinds: Iterable[type[Any]], times: int = 2) -> list[tuple[str, str]]:
     """Names that mean the same in so many values, with their words."""
     counts = Counter((row.name, row.description) for kind in kinds for row in described(kind))
     return sorted(pair for pair, count in counts.items() if count >= times)
@@ -86,7 +120,7 @@ def properties_of(kind: type[Any]) -> str:
     """What can be read from a value beside its fields; empty if there is nothing."""
     found = {name: value for name, value in inspect.getmembers(kind) if isinstance(value, property) and name[0] != "_"}
     lines = [f"- `{name}`: {' '.join(inspect.cleandoc(found[name].__doc__ or '').split())}" for name in found]
-    return "\nComputed from these, and not stored:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    return "\nComputed, not stored:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def doc(kind: type[Any]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import reference_words as words
-from markdown_tables import Field, cell, code, doc, list_of, own_list, rows_of
+from markdown_tables import Field, argument, cell, code, doc, list_of, own_list, rows_of
 
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
@@ -57,8 +57,11 @@ def _builtin_text(name: str) -> str:
         if given.name != "client"  # for tests
     ]
     text = inspect.cleandoc(factory.__doc__ or "")
+    if text.partition(".")[0].lower().startswith(BUILTINS[name].split()[0].lower()):
+        text = ""  # it says the same
     parts = [f"\n## {name}\n\n{BUILTINS[name]}.\n\n", f"{text}\n\n" if text else ""]
-    parts.append("Parameters:\n\n" + list_of(rows) if rows else "")
+    shown = ", ".join(f"`{argument(row.name, row.kind, row.default)}`" for row in rows)
+    parts.append(f"Parameters: {shown}.\n" if rows else "")
     parts += [_tool_text(tool) for tool in (made if isinstance(made, list) else [made])]
     return "".join(parts)
 
@@ -68,13 +71,11 @@ def _default(parameter: inspect.Parameter) -> str:
 
 
 def _tool_text(tool: Tool) -> str:
-    flags = [f"effect `{tool.effect}`"]
-    if tool.untrusted:
-        flags.append("results come from outside")
+    flags = [f"`{tool.effect}`", *(["`untrusted`"] if tool.untrusted else [])]
     if tool.approval != "allow":
         flags.append(f"approval `{tool.approval}`")
     text = " ".join(tool.description.split())
-    said = f"\nThe model sees **`{tool.name}`** ({', '.join(flags)}):\n\n> {text}\n\n"
+    said = f"\n**`{tool.name}`** ({', '.join(flags)}):\n\n> {text}\n\n"
     required = tool.parameters.get("required", [])
     rows = [
         Field(name, _type(shape), "" if name in required else repr(shape.get("default")), shape.get("description", ""))

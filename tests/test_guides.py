@@ -79,7 +79,7 @@ def test_every_dialect_is_on_the_page_about_them_and_in_the_setting():
     page = (ROOT / "docs" / "concepts" / "dialects.md").read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(_LAZY_IMPORTS)
     setting = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
-    [line] = [line for line in setting.splitlines() if line.startswith("- `dialect: ")]
+    [line] = [line for line in setting.splitlines() if line.startswith("- `dialect=")]
     assert [name for name in _LAZY_IMPORTS if not re.search(rf"\b{name}\b", line)] == []
 
 

@@ -89,7 +89,7 @@ class Plugin:
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-        """Return what is returned is what gets recorded."""
+        """What is returned gets recorded."""
         return outcome
 
     async def after_round(self, run: RunContext) -> None:

@@ -176,7 +176,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, parameters=billions, tiny=billions < TINY_BELOW)
 
     def with_tuning(self, name: str) -> Profile:
-        """Return what a model needs help with, it has learnt."""
+        """Its adapter makes it good at what small models need help with."""
         return msgspec.structs.replace(self, adapter=name, tiny=False)
 
     @property
