@@ -176,7 +176,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, parameters=billions, tiny=billions < TINY_BELOW)
 
     def with_tuning(self, name: str) -> Profile:
-        """Its adapter makes it good at what small models need help with."""
+        """With an adapter for tool use: what the model needed help with, it has learnt."""
         return msgspec.structs.replace(self, adapter=name, tiny=False)
 
     @property
