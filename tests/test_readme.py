@@ -1,4 +1,4 @@
-"""The README: every command of it exists, from a clone, with what it needs; the guarantees have a command each."""
+"""The README: every command of it exists, from a clone, with what it needs; every row of the table says how it was checked."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_command(command: str):
 
 
 def test_there_are_commands():
-    assert len(set(commands())) > 15
+    assert len(set(commands())) > 8
 
 
 @pytest.mark.parametrize("name", ["crash", "plan", "size"])
