@@ -1,4 +1,4 @@
-"""The README: every command exists, from a clone, with what it needs; every row of the table says how it was checked."""
+"""The README: every command exists, from a clone, with what it needs; every row of the table has its check."""
 
 from __future__ import annotations
 
