@@ -191,6 +191,11 @@ def test_moody_provider(home: Path, model_server: str):
         done = treadle(home, "run", "Hi", "-t", "none", "-m", model_server)
         assert (done.out.strip(), done.code) == ("Hello.", 0), done.err
         assert "too busy" in done.err
+    with step("it is busy too long: that is said once, and when it is back, the run goes on"):
+        MOODS[:] = ["busy"] * 3
+        assert treadle(home, "run", "Hi", "-t", "none", "-m", model_server).err.count("too busy") == 2
+        again = treadle(home, "runs", "resume", "last")
+        assert (again.out.strip(), again.code) == ("Hello.", 0), again.err
     with (
         step("it is slow: what it waits for stands there, and then the answer"),
         Terminal(home, "run", "Hi", "-t", "none", "-m", model_server) as seen,

@@ -138,9 +138,12 @@ def blame(records: Sequence[Record], seq: int) -> list[Segment]:
     return segments
 
 
-async def fork(journal: Journal, run_id: str, at: int, *, new_id: str = "") -> str:
-    """Copy a run's records before step `at` (its iteration number) into a new run, which `Agent.resume` resumes."""
+async def fork(journal: Journal, run_id: str, at: int | None = None, *, new_id: str = "") -> str:
+    """Copy a run's records before step `at` (its iteration number; the last one when not given) into a new run, which
+    `Agent.resume` resumes. So a run that failed goes on from where it was."""
     records = await journal.load(run_id)
+    if at is None:
+        return await fork_at_record(journal, records, last_before_model(records) + 1, new_id=new_id)
     cut = next(
         (
             r.seq
@@ -185,6 +188,16 @@ async def fork_at_record(
 
         share(journal, records[0].run, fork_id, trees[-1])
     return fork_id
+
+
+def last_before_model(records: Sequence[Record]) -> int:
+    """The record before the last model call of the loop: everything that was found until then is kept."""
+    calls = [
+        record.seq
+        for record in records
+        if isinstance(record.event, ThinkStarted) and record.event.component in CONVERSATION
+    ]
+    return calls[-1] - 1 if calls else 0
 
 
 def _renderer(state: RunState) -> Renderer:

@@ -89,7 +89,7 @@ def _register_reading(actions: Any) -> None:
 
 
 def _register_resuming(actions: Any) -> None:
-    line = "resume a run that was paused, parked, interrupted or killed"
+    line = "resume a run that was paused, parked, interrupted or killed; a copy of one that failed or was stopped"
     action = _action(actions, "resume", "resume:resume_run", line)
     repeatable(action, "--approve", metavar="CALL", help="allow this waiting call ('all' for every call)")
     line = "refuse this waiting call (without CALL: every call)"
@@ -109,7 +109,8 @@ def _register_resuming(actions: Any) -> None:
     action.add_argument("--speed", type=not_negative, default=0.0, metavar="X", help=line)
 
     action = _action(actions, "fork", "resume:fork_run", "copy a run up to a step, to continue it differently")
-    action.add_argument("--at", type=amount, required=True, metavar="N", help="step N is the first that is not copied")
+    line = "step N is the first that is not copied (default: the last one)"
+    action.add_argument("--at", type=amount, metavar="N", help=line)
     flag(action, "--go", help="resume the copy at once")
     action.add_argument("--say", metavar="TEXT", help="with --go: a message to the copy first")
     action.set_defaults(approve=None, deny=None)

@@ -51,6 +51,10 @@ async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int
     if records[0].parent:
         raise ConfigError(f"{run_id} is the run of a sub-agent: resume its parent {records[0].parent} instead")
     launch = relaunch(args, records)
+    if (ended := fold(records).finished) is not None and ended.stop_reason in ("error", "cancelled"):
+        failed, run_id = run_id, await fork_of(journal, run_id)
+        print(f"run {failed[:8]} ended ({ended.stop_reason}): {run_id[:8]} goes on from its last step", file=sys.stderr)
+        records = await journal.load(run_id)
     # A scripted model continues where it was; one that is given now starts at its first reply.
     used = 0 if args.model else await _replies(journal, run_id)
     conductor = Conductor()
@@ -162,7 +166,8 @@ async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
     run_id = await find_run(journal, args.run)
     new_id = await fork_of(journal, run_id, args.at)
     if args.go:
-        print(f"fork of {run_id[:8]} before step {args.at}: {new_id[:8]}", file=sys.stderr)
+        step = "its last step" if args.at is None else f"step {args.at}"
+        print(f"fork of {run_id[:8]} before {step}: {new_id[:8]}", file=sys.stderr)
         _choose_recorded_model(args, await journal.load(run_id))  # the copy may end before the first exchange
         return await resume(args, journal, new_id)
     print(new_id)
@@ -170,8 +175,8 @@ async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
-async def fork_of(journal: Journal, run_id: str, at: int) -> str:
-    """Copy the run up to step `at`, with a launch note of its own, since a signature is valid for one run only."""
+async def fork_of(journal: Journal, run_id: str, at: int | None = None) -> str:
+    """Copy the run up to step `at` (the last one) with its own launch note: a signature is valid for one run only."""
     new_id = await fork(journal, run_id, at)
     launch = launch_of(await journal.load(run_id))
     if launch is not None:

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from treadle._engine.core.experiment import experiment_mark, experiment_of
+from treadle._inspect.replay import last_before_model
 from treadle._journal.base import RunInfo
 from treadle._server.errors import bad_request, conflict
-from treadle._types.events import Forked, Injected, Record, RunFinished, RunStarted, ThinkStarted
+from treadle._types.events import Forked, Injected, Record, RunFinished, RunStarted
 from treadle._types.ids import fresh_id
 from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, MediaPart, TextPart
-from treadle._types.state import CONVERSATION
 
 OwnedRun = NewType("OwnedRun", str)
 """The id of a run that whoever asks may see (`owned.py`), or that the hub itself looks after."""
@@ -113,16 +113,6 @@ def _as_of_now(records: Sequence[Record]) -> list[Record]:
     """The same distances, ending now: a branch is younger than what it takes the place of."""
     later = max(0.0, time.time() - records[-1].time)
     return [msgspec.structs.replace(record, time=record.time + later) for record in records]
-
-
-def last_before_model(records: Sequence[Record]) -> int:
-    """The record before the last model call of the loop: everything that was found until then is kept."""
-    calls = [
-        record.seq
-        for record in records
-        if isinstance(record.event, ThinkStarted) and record.event.component in CONVERSATION
-    ]
-    return calls[-1] - 1 if calls else 0
 
 
 def _with_text(content: Content, text: str) -> Content:
