@@ -24,6 +24,10 @@ def test_it_is_markdown_from_the_first_words():
     assert drawn("half of a **bold wor") == ["half of a **bold wor"]
 
 
+def test_a_number_with_a_dot_is_not_a_list_without_words():
+    assert drawn("It ended in\n\n1945.")[-1] == "1945."
+
+
 def test_only_the_end_is_shown():
     text = "\n\n".join(f"paragraph {number}" for number in range(50))
     assert drawn(text, lines=3) == ["paragraph 48", "", "paragraph 49"]

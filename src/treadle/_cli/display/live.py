@@ -26,19 +26,34 @@ RECENT_CHARS = 6_000
 """Of a longer text only so much is drawn again and again: a screen has no room for more."""
 
 
+class Marked(Markdown):
+    """Markdown whose links are written out, because the text of a link need not be its target, and in which a number
+    with a dot and nothing else ("1945.") is what it says, not a list without words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, hyperlinks=False)
+        tokens = self.parsed
+        for place in range(len(tokens) - 3, 0, -1):
+            item = tokens[place]
+            if [one.type for one in tokens[place - 1 : place + 3]] == _ONLY_A_NUMBER:
+                tokens[place - 1 : place + 3] = Markdown(f"{item.info}\\{item.markup}").parsed
+
+
+_ONLY_A_NUMBER = ["ordered_list_open", "list_item_open", "list_item_close", "ordered_list_close"]
+
+
 class StreamedMarkdown:
     """The last lines of a text that grows. It is parsed again only when it has changed."""
 
     def __init__(self) -> None:
         self._text = ""
-        self._parsed = Markdown("")
+        self._parsed = Marked("")
         self._lines = 0
 
     def of(self, text: str, lines: int) -> StreamedMarkdown:
         if text != self._text:
             self._text = text
-            # Links are written out: the text of a link need not be its target.
-            self._parsed = Markdown(recent(text), hyperlinks=False)
+            self._parsed = Marked(recent(text))
         self._lines = lines
         return self
 
@@ -151,8 +166,7 @@ class LiveDisplay:
         if self._answer is not None:
             print(clean(item.text), file=self._answer, flush=True)
         else:
-            # Links are written out: the text of a link need not be its target.
-            self.console.print(Padding(Markdown(clean(item.text), hyperlinks=False), (1, 0)))
+            self.console.print(Padding(Marked(clean(item.text)), (1, 0)))
 
     # ---- the current step
 
