@@ -342,8 +342,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
         deps: DepsT = NO_DEPS,
         **settings: Unpack[SettingOptions],
     ) -> Generator[Self]:
-        """While the block lasts, every run of this agent that starts, whoever starts it, has another model, other
-        tools, plug-ins, deps or settings: `with agent.override(model=ScriptedModel(["Hello"])):` in your tests."""
+        """Give runs that start in the block another model, tools, plug-ins, deps or settings, for tests."""
         before = (self.models, self.toolkit, self.plugins, self.deps, self.settings)
         changed = self.settings.with_changes(cast("dict[str, Any]", settings))
         toolkit = self.toolkit if tools is _NOT_GIVEN else toolkit_of(tools)
@@ -358,8 +357,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             self.models, self.toolkit, self.plugins, self.deps, self.settings = before
 
     async def aclose(self) -> None:
-        """Stop the runs that are under way, and close what this agent has opened: models that were given by name, a
-        journal that was given by path, connections of its plug-ins. What you made yourself stays open."""
+        """Stop the runs that are under way, and close what this agent has opened
+        itself. What you made yourself stays open."""
         runs = [run.task for run in self._active if not run.done]
         self.stop()
         await all_ended(runs)
@@ -375,7 +374,7 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
             run.cancel()
 
     def update_toolkit(self, tools: Iterable[ToolLike]) -> None:
-        """Swap the tools: for runs to come, and for those under way from their next round on."""
+        """Swap the tools, for runs under way from their next round on."""
         self.toolkit = tools if isinstance(tools, Toolkit) else Toolkit(tools)
         for run in tuple(self._active):
             run.swap_toolkit(self.toolkit)

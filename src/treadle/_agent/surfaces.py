@@ -86,7 +86,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         return agent_tool(cast("Delegate", self), name=name, description=description, **options)
 
     def as_handoff(self, name: str = "", description: str = "") -> Tool:
-        """A tool with which another agent passes the whole conversation to this one, whose answer ends the run."""
+        """A tool with which another agent passes the whole conversation to this one."""
         from treadle._agent.handoff import handoff_tool
 
         return handoff_tool(cast("Delegate", self), name=name, description=description)
@@ -135,8 +135,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
                     yield record.event
 
     async def stream_records(self, question: Any, **options: Unpack[RunOptions[DepsT]]) -> AsyncGenerator[Record, None]:
-        """Like `stream`, as records, those of runs inside the run too: each event with its run, that run's parent and
-        depth, and its number in the log."""
+        """Like `stream`, as records, with those of runs inside the run."""
         async with aclosing(self._records_of(self.start(question, **options))) as records:
             async for record in records:
                 yield record
@@ -158,7 +157,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
     async def deltas(
         self, question: Any, *, provisional: bool = True, **options: Unpack[RunOptions[DepsT]]
     ) -> AsyncGenerator[tuple[str, int], None]:
-        """The answer in pieces, each with the number of tokens the run has used so far.
+        """The answer in pieces, each with the tokens the run has used so far.
 
         Words that the model says before it calls a tool may come first, each time followed by an empty line. With
         `provisional=False` nothing is given before it is known to be the answer. Where a plug-in may take it back (a

@@ -75,7 +75,7 @@ class Dialect(Protocol):
         ...
 
     def system(self, base: str, tools: Sequence[ToolSchema], prompts: Prompts) -> str:
-        """The system prompt: the user's text plus what this dialect must explain (format, tool descriptions)."""
+        """The system prompt: the user's text and what this dialect must explain."""
         ...
 
     def encode(
@@ -86,13 +86,11 @@ class Dialect(Protocol):
         ...
 
     def assistant(self, message: AssistantMessage, decision: Decision | None = None) -> AssistantMessage:
-        """An earlier reply as this dialect shows it to the model: its own text if it was written in this dialect, else
-        `decision` written in this dialect (None: the reply could not be read, and its text is all there is)."""
+        """An earlier reply as this dialect shows it to the model: its text, or `decision` written anew."""
         ...
 
     def results(self, results: Sequence[ToolMessage], task: str = "") -> Sequence[Message]:
-        """The results of one reply's calls, as messages: themselves when native, else one user message, which may end
-        by repeating the task."""
+        """The results of one reply's calls, as messages."""
         ...
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
@@ -100,7 +98,7 @@ class Dialect(Protocol):
         ...
 
     def watch(self, *, tools: bool) -> Watcher:
-        """Return what reads a reply while it is written; `tools` says whether a call is possible at all."""
+        """Return what reads a reply while it is written."""
         ...
 
     def reformat(self, problem: str, prompts: Prompts) -> str:

@@ -67,8 +67,7 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def deps(self) -> DepsT_co:
-        """Return what the run was given as `deps=`: for tools, plug-ins and instructions, never for the model or the
-        log."""
+        """Return what the run was given as `deps=`."""
         return cast("DepsT_co", deps_of(self._execution))
 
     @property
@@ -119,7 +118,7 @@ class RunContext(Generic[DepsT_co]):
         return self._execution.tools.get(name)
 
     def allowed_for_run(self, call: ToolCall) -> bool:
-        """Return whether a person has allowed every call of its tool meanwhile: whoever waited to ask need not ask."""
+        """Return whether a person has allowed every call of its tool meanwhile."""
         tool = for_call(self._execution, call, self.tool(call.name))
         scope = tool.scope if tool is not None else ""
         return allowed_for_run(self._execution, call, self.why_asked(call.id), scope)
@@ -133,7 +132,7 @@ class RunContext(Generic[DepsT_co]):
 
     @property
     def counts_tokens(self) -> bool:
-        """Return whether anybody wants to know how many tokens a request has: a budget, or a limit that is known."""
+        """Return whether a budget or a limit needs to know how many tokens a request has."""
         return self._execution.current.counts_tokens
 
     @property
@@ -148,12 +147,12 @@ class RunContext(Generic[DepsT_co]):
         return run.current.estimator.tokens(Request(messages=messages, tools=encoding.tools))
 
     def mask_of(self, plugin: Any) -> Any:
-        """The mask that a plug-in gave for this run, or for one around it; None if it gave none."""
+        """The mask that a plug-in gave for this run or one around it."""
         masks = self._execution.masks
         return masks.of(plugin) if masks is not None else None
 
     def why_asked(self, call_id: str) -> str:
-        """Why a person is asked about a call whose tool does not always ask: "after reading example.org"."""
+        """Why a person is asked about a call: "after reading example.org"."""
         return self._execution.calls.asked.get(call_id, "")
 
     # ---- acting
@@ -175,9 +174,8 @@ class RunContext(Generic[DepsT_co]):
         return await ask(self._execution, component, messages, **options)
 
     async def ask_after(self, seq: int, component: str, note: str, **options: Any) -> Reply | None:
-        """A recorded model call that goes on from the conversation up to the record `seq`, with one message more: the
-        same prompt, tools and messages as in the requests before, so a provider that keeps prefixes has read all but
-        `note`. None where that would not fit."""
+        """A recorded model call that goes on from the conversation up to the record `seq`, with `note` as one message
+        more. None where that would not fit."""
         run = self._execution
         encoding = run.current.renderer.encoding(run.state)
         messages = [*run.current.renderer.up_to(run.state, seq), UserMessage(note, kind="note")]

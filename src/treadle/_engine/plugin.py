@@ -55,7 +55,7 @@ class Plugin:
     """Its start prepares rounds of thinking: a plan or a document leaves it to the runs it is made of."""
 
     def mask(self, user: str) -> Mask | None:
-        """Return what it keeps from models in a run of this user: asked once, before the run's first record."""
+        """Return what it keeps from models in a run of this user."""
         return None
 
     async def on_start(self, run: RunContext) -> None:
@@ -75,17 +75,16 @@ class Plugin:
         """After a reply was read and recorded, before its calls run."""
 
     async def before_tool(self, run: RunContext, call: ToolCall) -> ToolCall | ToolOutcome:
-        """Return the call, another one in its place, or an outcome (then nothing is executed)."""
+        """Return the call, another one, or an outcome in its place."""
         return call
 
     async def on_approval(self, run: RunContext, call: ToolCall) -> Answer | None:
-        """A call needs a person's approval: True allows it, False refuses it, None leaves it open; a mapping may also
-        change the arguments (`{"allow": True, "args": {...}}`) or allow the tool for this run (`"always": True`)."""
+        """A call needs approval: return True, False, None (leaves it open) or a mapping, as in `Approval`."""
         return None
 
     async def on_approvals(self, run: RunContext, calls: Sequence[ToolCall]) -> bool | Mapping[str, Answer] | None:
-        """Several calls of one reply need a person's approval: answer all in one question, with True, False or an
-        answer by call id (`approve=`). What is left out, and with None all, is asked about one by one."""
+        """Several calls of one reply need approval: return True, False or an answer by call
+        id. What is left out, and with None all, is asked about one by one."""
         return None
 
     async def after_tool(self, run: RunContext, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:

@@ -86,7 +86,7 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
 
     @property
     def new_messages(self) -> list[Message]:
-        """Return what this run has added to the conversation, from the question on: append it to your own history."""
+        """Return what this run has added to the conversation."""
         return self.messages[self.earlier :]
 
     @property
@@ -95,7 +95,7 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
         return self.usage.cost
 
     def trace(self) -> str:
-        """The run as a story to read: question, thoughts, calls with arguments, results, answer, and what it cost."""
+        """The run as a story to read."""
         return text_story(self)
 
     def _repr_html_(self) -> str:
@@ -132,8 +132,7 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The result that `to_dict` wrote: a typed `output` is plain data in it, and of an error its class and its
-        message are kept."""
+        """The result that `to_dict` wrote; a typed `output` is plain data in it."""
         values = {name: value for name, value in data.items() if name in cls.__struct_fields__}
         for name, kind in _KINDS.items():
             if name in values:
@@ -143,7 +142,7 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
         return cls(**values)
 
     def outputs(self) -> dict[str, Any]:
-        """The result as a plain dictionary: content, the tools with arguments and results, times."""
+        """Content, tools with arguments and results, and times, as a dictionary."""
         return {
             "content": self.answer,
             "use_tools": [

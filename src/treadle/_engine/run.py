@@ -107,7 +107,7 @@ class Run(Generic[OutputT_co]):
 
     @property
     def context(self) -> RunContext[Any]:
-        """Return what plug-ins and tools see of this run; runs started inside it have it as their parent."""
+        """Return what plug-ins and tools see of this run."""
         return self._context
 
     @property
@@ -156,7 +156,7 @@ class Run(Generic[OutputT_co]):
     # ---- while it works
 
     def send(self, message: str | Sequence[Part | str]) -> str:
-        """Say something while the run works: text, or parts as in a question (`["Like this", attach("plan.png")]`).
+        """Say something while the run works, in text or parts.
         Returns an id for `recall`; `RunEndedError` when nobody will read it."""
         return self._execution.inbox.send(message if isinstance(message, str) else to_content(message))
 
@@ -212,7 +212,7 @@ class Run(Generic[OutputT_co]):
         return self._execution.life.stop(why)
 
     async def abandon(self) -> None:
-        """Let go without recording an end: the run is left as a crash would leave it, for another driver to resume."""
+        """Let go without recording an end, as a crash would, for another driver to resume."""
         await self._execution.life.abandon()
 
     def subscribe(self, sink: Sink, *, live: bool = True, restored: bool = True) -> Callable[[], None]:

@@ -61,7 +61,7 @@ async def structured_llm_call(
 
     A `parse_fn` that raises means "not good enough": the next level is tried. When every level fails the default value
     is returned, or `StructuredCallError` is raised if there is none. `show_schema=False` is for messages that say
-    themselves what the JSON looks like: there is less to read, and what is written is still held to the schema.
+    themselves what the JSON looks like.
     """
     check_schema(schema, name)
     await meet(model)

@@ -55,7 +55,7 @@ class FlowAgent(Agent[OutputT_co, Any], ABC):
         return agent if self.disarm is None else self.disarm(agent)
 
     def choices(self, records: Sequence[Record]) -> list[Choice]:
-        """List what a run has chosen between, as far as it is more than a reply of a model in a run inside."""
+        """List what a run has chosen between."""
         return []
 
     def partial_answer(self, run: Execution) -> str:

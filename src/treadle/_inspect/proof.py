@@ -72,7 +72,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def not_supported(self) -> tuple[Claim, ...]:
-        """Every sentence that claims something and of which it cannot be said that a record says so."""
+        """Every sentence that claims something no record says."""
         return tuple(claim for claim in self.claims if claim.status not in ("supported", "receipted", "empty"))
 
     @property

@@ -181,8 +181,8 @@ class Journal(Protocol):
         ...
 
     async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
-        """Add an amount (less than nothing gives back) to the sums of all these keys, or to none and return False when
-        one of the sums does not fit. It is one step, whoever else does the same in other processes."""
+        """Add an amount to the sums of all these keys, or to none if one of the sums does not
+        fit. It is one step, whoever else does the same in other processes."""
         ...
 
     async def aclose(self) -> None:

@@ -38,13 +38,9 @@ TINY = 700_000_000
 class LocalModel(Closing):
     """A GGUF model by name (downloaded on first use) or path. It is loaded at the first request, once per process.
 
-    `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt at the
-    same time (each takes memory for a whole window). `isolated` puts the model into a process of its own: no other
-    Python code of a process can run while the binding loads a model, which a server cannot afford. For a model that
-    makes native tool calls, set `abilities={"tool_call": True}`. `adapter` is what the model was taught about using
-    tools: the one of `treadle-adapters` for this model if there is one (True), a GGUF file, or none (False). Answers
-    that need no tool still come from the model without it. With `keep_prompts` evaluated system prompts are kept in the
-    cache folder: the next process does not read them again.
+    `n_ctx` is the window of every conversation, `slots` how many conversations keep their evaluated prompt. `isolated`
+    puts the model into a process of its own, as a server needs it. `adapter`: the one of `treadle-adapters` (True), a
+    GGUF file, or none (False). With `keep_prompts` evaluated system prompts are kept in the cache folder.
     """
 
     @bounded
@@ -169,7 +165,7 @@ class LocalModel(Closing):
             job.stopping.set()
 
     async def aclose(self) -> None:
-        """Release the loaded model; its memory is freed when no other model object uses it."""
+        """Release the loaded model."""
         self._runtime = None
 
     async def _ready(self) -> Runtime:

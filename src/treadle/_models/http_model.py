@@ -147,14 +147,14 @@ class HttpModel(Closing):
 
     @property
     def searches_tools(self) -> bool:
-        """True when its API hides `deferred` tools from the model until a search of its own returns them."""
+        """True when its API can search `deferred` tools itself."""
         return False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r}, provider={self.provider!r})"
 
     async def meet(self) -> None:
-        """First contact: ask a server that is no provider's own what it is and what its model can do, once."""
+        """First contact: ask the server once what it is and what its model can do."""
         if self._met:
             return
         contact = await self.contact()
@@ -176,14 +176,12 @@ class HttpModel(Closing):
 
     @property
     def untried(self) -> bool:
-        """True when only a trial can tell if its native calls work: no profile says so, and its replies are not
-        constrained instead."""
+        """True when only a trial can tell if its native calls work."""
         offered = self._profile.tool_call and not self._profile.calls_natively
         return self._stranger and offered and "tool_call" not in self._abilities
 
     def refused_tools(self, *, store: bool) -> None:
-        """The server has refused tools: it is not offered them again, here and by later models of this process, or with
-        `store` of later ones, too."""
+        """The server has refused tools: do not offer them again."""
         from treadle._models.catalog.probed_profiles import ProbedProfile, remember
 
         abilities = {"tool_call": False}
@@ -206,7 +204,7 @@ class HttpModel(Closing):
         return with_probed_facts(profile, self.provider, name, self.address)
 
     def with_every_ability(self) -> Self:
-        """A copy for a probe: what a profile lacks is left out of requests, and a probe has to send it."""
+        """A copy for a probe, which has to send what a profile lacks."""
         twin = copy.copy(self)
         twin._abilities = ALL_ABILITIES
         twin._take_profile(self._profile)
@@ -268,7 +266,7 @@ class HttpModel(Closing):
         yield reply
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop, unless another exchange is under way on one of them. A later
+        """Close the connections of the running event loop. A later
         exchange opens new ones; without this they close with the loop."""
         await http.close_if_idle()
 

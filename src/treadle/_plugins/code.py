@@ -50,8 +50,7 @@ _MONTY = "There are no network, no classes that inherit, no generators. Modules:
 
 
 class CodeMode(Plugin):
-    """Variables stay from step to step. After a restart the earlier code is run again to restore them, with the results
-    its calls had then: no tool is called for it. The code sees `folder` as /work."""
+    """Variables stay from step to step, also over a restart. The code sees `folder` as /work."""
 
     name = "code"
     loop_only = True

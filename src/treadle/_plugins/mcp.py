@@ -54,7 +54,7 @@ class McpTools(Plugin):
 
     @classmethod
     def from_settings(cls, mcp_id: str, server: Any, only: Collection[str] = ()) -> McpTools:
-        """From a document's description of a server; `{name}` in its texts stands for one of its variables."""
+        """From a document's description of a server."""
 
         def fill(text: str) -> str:
             for name, value in server.variables.items():

@@ -26,9 +26,8 @@ class Recorded(Protocol):
 def assert_prefix_stable(run: Recorded | Sequence[Record]) -> None:
     """Assert that each model request of a run starts with the whole request before it, byte for byte.
 
-    Providers cache by prefix: a request that changes earlier messages is paid for in full. A break that the log
-    declares (compaction, changed tools, another model or dialect) is allowed. `run` is a finished `Run`, or records
-    from a journal.
+    A break that the log declares (compaction, changed tools, another model or dialect) is allowed. `run` is a finished
+    `Run`, or records from a journal.
     """
     records = run if isinstance(run, Sequence) else run.records
     # A repeated attempt sends the same request again: one rendering stands for all attempts.

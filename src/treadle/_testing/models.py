@@ -46,9 +46,7 @@ class FunctionModel(ScriptedModel):
 class TestModel(ScriptedModel):
     """Calls every tool that it is offered once, with arguments that fit the tool's schema, and answers then.
 
-    Nothing but the shape of the arguments is tested by that: that each tool can be called, and what it does with plain
-    values. `only` names the tools to call, `args` gives arguments instead of those that would be made. Where a reply
-    has to fit a schema (an `output_type`), it does.
+    `only` names the tools to call, `args` gives arguments instead of those that would be made.
 
     >>> with agent.override(model=TestModel()):
     ...     assert_called(agent.run_sync("anything"), "weather")

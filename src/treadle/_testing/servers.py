@@ -55,12 +55,10 @@ class TrafficPlayer(_LoopbackServer):
     ...     agent = Agent(OpenAIModel("gpt-5-mini", base_url=player.url, api_key="unused"), tools=[weather])
     ...     result = await agent.run("How warm is it in Lisbon?")
 
-    A request gets the response of the first unplayed exchange with the same path and the same JSON body. A request that
-    matches none is refused with status 400, and leaving the `async with` block raises AssertionError, which says where
-    the request differs. Exchanges that were not asked for are an AssertionError, too.
-    With `strict=False` exchanges are played in order and bodies are not compared.
-    With `match=("model", "messages")` only these fields of the bodies have to be the same, an exchange can be played
-    again, and none has to be: for a client whose other fields change from one run to the next.
+    A request gets the response of the first unplayed exchange with the same path and JSON body. One that matches none,
+    and an exchange that was not asked for, is an AssertionError at the end of the `async with` block. With
+    `strict=False` exchanges are played in order and bodies are not compared. With `match=("model", "messages")` only
+    these fields have to be the same, and exchanges can be played again or not at all.
     """
 
     def __init__(

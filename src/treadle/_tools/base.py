@@ -118,9 +118,7 @@ def answered_by_caller(**arguments: Any) -> Any:
 class Tool(Struct, Generic[P, R_co], frozen=True, kw_only=False):
     """A tool. `execute` takes the arguments by name, sync or async.
 
-    It returns a value, text, a generator of text, or a `ToolResponse`. A decorated function keeps its signature: it is
-    called, and checked by type checkers, as before. Without `execute` the tool is external: a call pauses the run until
-    whoever called gives its result.
+    It returns a value, text, a generator of text, or a `ToolResponse`. Without `execute` the tool is external.
     """
 
     name: str

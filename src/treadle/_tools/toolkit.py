@@ -49,8 +49,7 @@ class Toolkit:
 
     @classmethod
     def of(cls, *items: object) -> Toolkit:
-        """A toolkit of anything that is a tool somewhere: ours, functions, the tools of LangChain, pydantic-ai,
-        openai-agents and smolagents, one by one or in lists, and OpenAPI documents, whose operations are tools."""
+        """A toolkit of functions, tools, those of other engines, and OpenAPI documents, one by one or in lists."""
         groups = (cast("Iterable[object]", one) if isinstance(one, (list, tuple, Toolkit)) else [one] for one in items)
         return cls([each for group in groups for each in group])
 

@@ -20,8 +20,8 @@ class TextPart(Value, frozen=True, tag="text", omit_defaults=True, gc=False):
 
 
 class MediaPart(Value, frozen=True, omit_defaults=True, gc=False):
-    """What the parts that are not text have in common. The content is given once: by address, as base64 data, or by the
-    id of a file that the provider has. `attach` makes parts from paths, bytes and addresses."""
+    """What the parts that are not text have in common: an address, base64 data, or the id of a file that the provider
+    has."""
 
     url: str = ""
     data: str = ""

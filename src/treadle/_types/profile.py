@@ -143,7 +143,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     @property
     def calls_natively(self) -> bool:
-        """Return whether native calls are known to work, from the table of models or by a probe; not only offered."""
+        """Return whether native calls are known to work, not only offered."""
         return self.calls_known or self.dialect == "native"
 
     @property
@@ -169,7 +169,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
 
     @property
     def tuned(self) -> bool:
-        """Return whether the model was tuned for tool use: it is asked in the form that it was trained on."""
+        """Return whether the model was tuned for tool use."""
         return bool(self.adapter)
 
     def with_parameters(self, billions: float) -> Profile:

@@ -86,8 +86,7 @@ class Usage(Value, frozen=True, omit_defaults=True, gc=False):
         return self.input_tokens + self.output_tokens
 
     def bounded(self) -> Usage:
-        """Return it with counts that can be: a model that reports less than nothing, or more than there is, neither
-        fills a budget up again nor empties it for good."""
+        """Return it with counts that can be."""
         counted = (
             self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens,
             self.requests, self.tool_calls, self.estimated_tokens,
@@ -178,7 +177,7 @@ class Step(Value, frozen=True, gc=False):
 
     @property
     def exception(self) -> BaseException | None:
-        """Return what the tool raised, with its traceback, in the process that ran it; it is never stored. The model
+        """Return what the tool raised, in the process that ran it. The model
         was told what `observation` says."""
         return None
 

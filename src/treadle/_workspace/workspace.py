@@ -71,13 +71,11 @@ class Workspace(Plugin):
     """The folder that the runs of an agent work in: `Agent(..., workspace=Workspace("project"))`.
 
     `backend`: `copy` (each run has a copy of the folder), `worktree` (a checkout of its git repository), `sandbox` (the
-    folder shows through read-only under what the run writes, or is copied where this system cannot do that; programs
-    see nothing else and have no network unless `network`: all of it, or a list of hosts), `host` (the folder itself:
-    tools ask before they write), or an object that makes machines. What a run did to its copy is brought into the
-    folder with `treadle runs apply`.
+    folder shows through read-only under what the run writes; no network unless `network`: all of it, or a list of
+    hosts), `host` (the folder itself: tools ask before they write), or an object that makes machines.
 
-    `on_interrupt`: what becomes of the files after a crash in the middle of a call: `keep` leaves them as the call left
-    them, `restore` brings them back to what they were before it. Both trees are in the log.
+    `on_interrupt`: after a crash in the middle of a call `keep` leaves the files as the call left them, `restore`
+    brings them back to what they were before it.
     """
 
     name = "workspace"

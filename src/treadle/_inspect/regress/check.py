@@ -69,9 +69,8 @@ async def regress(
     are affected go on by asking its model, at most so often in all. Runs are judged by the marks in their notes
     (`treadle runs keep`), else by whether they end alike.
 
-    Results of a tool are not taken from the log if its code is not the recorded one, if it is named in `again`, or if
-    what git says has changed in `folder` since a revision (`since`) touches it or anything that its code uses. It is
-    called again if it is `pure`; a run that has called one that may act is unclear, unless there is a stub for it.
+    A tool whose code is not the recorded one, that `again` names, or that a change in `folder` since a git revision
+    (`since`) touches is called again if it is `pure`; otherwise its run is unclear, unless there is a stub.
     """
     budget, slots = SearchBudget(requests), asyncio.Semaphore(parallel)
     others = [*([Stubs(stubs)] if stubs else []), *stand_ins]

@@ -95,7 +95,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
 
     @property
     def size(self) -> int:
-        """The number of characters it changes: of two changes that help, the smaller one says more."""
+        """The number of characters it changes."""
         return max(len(self.before), len(self.after))
 
 

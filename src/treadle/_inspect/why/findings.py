@@ -56,7 +56,7 @@ class Causes(Struct, frozen=True):
 
     @property
     def places(self) -> tuple[Change, ...]:
-        """Where to look: the causes, the best first, those inside, and then where the wrong value comes from."""
+        """Where to look: the causes, the best first, then where the wrong value comes from."""
         located = () if self.located is None else (self.located.change,)
         inner = (change for one in self.inside for change in one.places)
         return (*(cause.change for cause in self.causes), *inner, *located)

@@ -27,8 +27,7 @@ _SHORTEST, _LONGEST_TEXT, _LONGEST_SUM = 7, 4000, 200
 
 
 class ExampleValueGuard(Plugin):
-    """Checks values with a digit (ids, dates), which cannot be guessed. The next reply is for another tool. The same
-    call goes through when the model insists on it, as the example may be what is meant."""
+    """Checks values with a digit (ids, dates). The same call goes through when the model insists on it."""
 
     name = "example_value_guard"
     harmless = True

@@ -42,9 +42,8 @@ _MAX_CHARS = 80
 
 
 class UnsourcedValueGuard(Plugin):
-    """Objects to a required argument with an id that is in no source. Of a model without an adapter also to a number
-    in no source, to the call of a tool inside another call, to an answer after calls with such a number, and to giving
-    up before any call. An answer without a call is otherwise believed: it may be known.
+    """Objects to a required argument with an id that is in no source; of a model without an adapter also to a number in
+    no source.
 
     The same call goes through when the model insists on it, and answers are objected to twice in a run at most. Calls
     of a tiny model are left alone, because it only ever makes one. A model with an adapter was taught when to answer,

@@ -43,7 +43,7 @@ class AnthropicModel(HttpModel):
 
     @property
     def searches_tools(self) -> bool:
-        """True when its API can search deferred tools: since Claude 4, the Haiku models of that generation aside."""
+        """True when its API can search deferred tools."""
         return re.search(r"claude-(?:[123]\b|instant|haiku-4)", self._name) is None and "claude" in self._name
 
     @cached_property

@@ -33,8 +33,7 @@ class ModelRegistry:
         self._roles: dict[str, tuple[str, ...]] = {}
 
     def register(self, name: str, model: Model | str, roles: Iterable[str] | str = ()) -> Model:
-        """Add a model under a name; `roles` says what it is for (`general`, `fast`, `reasoning`, or roles of your
-        own)."""
+        """Add a model under a name, with `roles` (`general`, `fast`, `reasoning`, or your own)."""
         if name in self._models:
             raise ConfigError(f"a model named {name!r} is already registered; choose another name")
         resolved = resolve_model(model)

@@ -18,11 +18,9 @@ class Approval(Plugin):
     """Asks at once, with `ask`, an async function of the call: True allows, False refuses, None pauses the run; a
     mapping may change the arguments (`{"allow": True, "args": {...}}`) or allow the tool for this run (`"always"`).
 
-    Without `ask` (and without this plug-in) the run pauses, durably, and `Agent.resume` goes on once `Run.approve` (or
-    the API) has decided. An `ask` that raises has refused.
+    Without `ask` the run pauses, durably. An `ask` that raises has refused.
 
-    `ask_all` is asked once where several calls of a reply wait: an async function of these that returns what
-    `approve=` of `resume` takes, or None to have each asked about by itself.
+    `ask_all` is asked once about several calls of a reply: it returns what `approve=` of `resume` takes, or None.
     """
 
     name = "approval"

@@ -72,8 +72,7 @@ class ContextGuard(Plugin):
         return await self._shrink(run, limit, "react_iteration")
 
     async def fit(self, run: RunContext, *, hint: str = "react_iteration", full: float = 0.95) -> None:
-        """Make the next request shorter if it would take more than this share of the window; `hint` is put in
-        place of `{hint}` in the prompt `context_summary`."""
+        """Make the next request shorter if it would take more than this share of the window."""
         limit = token_limit_of(run)
         if limit is not None and run.next_request_tokens() > limit * full:
             await self._shrink(run, limit, hint)

@@ -43,8 +43,8 @@ _VERDICT = re.compile(r"\W*(PASS|BLOCK)\b[\s:*\"-]*([^\n]*)", re.IGNORECASE)
 
 
 class Guardrail(Plugin):
-    """One check, of the input, the output, or both. A refusal ends the run: the answer is `message`, `result.error` a
-    `GuardrailError` that says why, and `result.metadata["reports"]` has the note under the name of the guardrail."""
+    """One check, of the input, the output, or both. A refusal ends the run with the answer `message` and a
+    `GuardrailError`; `result.metadata["reports"]` has its verdict under its name."""
 
     loop_only = True
     takes_back = True

@@ -39,9 +39,8 @@ _OTHER_TRIES = 3
 class LoopGuard(Plugin):
     """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
 
-    After `nudge` such rounds the model is told, after `withdraw` the repeated tools are taken away, after `stop` it
-    must answer: by default 2, 4 and 6, or what the model's reply policy says. Tools with `polling=True`, and those in
-    `allow`, may be repeated (a poll for a job's state, say).
+    After `nudge` such rounds (2) the model is told, after `withdraw` (4) the repeated tools are taken away, after
+    `stop` (6) it must answer. Tools with `polling=True`, and those in `allow`, may be repeated.
     """
 
     name = "loop_guard"

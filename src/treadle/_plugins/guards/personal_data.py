@@ -60,7 +60,7 @@ class PersonalData(Plugin):
         return RunMask(self, user)
 
     def forget(self, user: str = "") -> None:
-        """Forget what the placeholders in this user's runs stand for; nobody can restore them then."""
+        """Forget what the placeholders in this user's runs stand for."""
         self.vault.forget(user)
 
     async def before_tool(self, run: RunContext[Any], call: ToolCall) -> ToolCall | ToolOutcome:

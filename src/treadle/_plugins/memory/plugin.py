@@ -45,8 +45,7 @@ _MAX_CALLS = 50
 
 class Memory(Plugin):
     """Only for runs that have a user. `rank="text"` spends no model call: the best matches by words are taken, or with
-    `embed` (a function from texts to vectors, or the name of an embedding model: `minilm` is on this machine) those by
-    words and meaning."""
+    `embed` (a function from texts to vectors, or a name such as `minilm`) those by words and meaning."""
 
     name = "memory"
 

@@ -67,7 +67,7 @@ class MemoryStore:
         self.path = Path(path) if path is not None else state_folder() / "memory.db"
 
     def add(self, memos: Mapping[str, Memo]) -> None:
-        """Store memos by the name of their source: one that is there already is not stored again."""
+        """Store memos by the name of their source, each once."""
         if not memos:
             return
         with self._connected() as db:

@@ -71,7 +71,7 @@ class McpPeer:
         return getattr(answer.content, "text", "")
 
     async def close_stream(self) -> None:
-        """Over HTTP: close the stream of this call; the client comes back for the result. Spares long connections."""
+        """Over HTTP: close the stream of this call until its result is there. Spares long connections."""
         if (close := self._context.close_sse_stream) is not None:
             await close()
 

@@ -42,7 +42,7 @@ class McpResource(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def values_in(self, uri: str) -> dict[str, str] | None:
-        """The values of the names in braces; None when it is the address of something else."""
+        """The values of the names in braces; None for another address."""
         found = self._pattern.fullmatch(uri) if len(uri) <= _LONGEST_VALUE else None
         return None if found is None else {name: unquote(text) for name, text in found.groupdict().items()}
 

@@ -255,7 +255,7 @@ class McpServer:
         return self._access.problem or describe(error)
 
     async def log_in(self, show: ShowLogin, *, scope: str = "", port: int = 0) -> bool:
-        """Let a person log in at the server and keep the tokens, for every later connection of this user.
+        """Let a person log in at the server, and keep the tokens.
 
         `show` gets the address to open in a browser. False: the server asked for no login.
         """

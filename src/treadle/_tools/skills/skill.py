@@ -43,7 +43,7 @@ class Skill(Struct, frozen=True):
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Programs that can be run: in `scripts/`, written in Python, JavaScript or for the shell."""
+        """The programs in `scripts/` that can be run."""
         return tuple(sorted(name for name in self.files if name.startswith("scripts/") and language_of(name)))
 
     @property
@@ -56,7 +56,7 @@ class Skill(Struct, frozen=True):
         return self.read(FILE).decode("utf-8", "replace")
 
     def read(self, name: str) -> bytes:
-        """A file, as it was when the skill was read: `ToolError` for one that is not of the skill or has changed."""
+        """A file; `ToolError` for one that is not of the skill or has changed since."""
         name = "/".join(split_path(name))
         if name not in self.files:
             names = ", ".join((FILE, *self.resources, *self.scripts)[:20])

@@ -76,8 +76,7 @@ class KnowledgeBase:
         """What the file held when the vectors were read."""
 
     def add(self, source: Path | str | Mapping[str, str], *, name: str = "") -> list[Document]:
-        """Add a `Path` (a file, or a folder with all its text, Markdown, HTML, PDF and office files), a text, or many
-        texts by their names at once, which is much faster than one after the other.
+        """Add a `Path` (a file or a folder), a text, or many texts by their names at once, which is much faster.
 
         A document that is stored under the same name already is replaced if its text has changed.
         """
@@ -126,7 +125,7 @@ class KnowledgeBase:
             return next(iter(self._chunks(db, [(id, 0.0)])), None)
 
     def search(self, query: str, k: int = 5, *, vector: Sequence[float] | None = None) -> list[Chunk]:
-        """The best `k` chunks by BM25; with the query's vector, by BM25 and vector similarity together."""
+        """The best `k` chunks by BM25, with `vector` also by similarity."""
         with self._connected() as db:
             ranked = self._by_words(db, query, k if vector is None else _CANDIDATES)
             if vector is not None:
