@@ -320,7 +320,7 @@ def test_dark(desk: Desk):
         assert desk.page.evaluate(CONTRAST) == []
 
 
-@journey("The server is killed and comes back", on="page")
+@journey("The program is killed and comes back", on="page")
 def test_killed_server(desk: Desk, tmp_path: Path):
     (tmp_path / "mine.py").write_text(TOOLS)
     model = script(tmp_path, call("gate", name="north"), "It is open.")

@@ -279,3 +279,32 @@ def test_document(home: Path):
     with step("treadle run -f desk.json: the components run, and the last one has the answer"):
         done = treadle(home, "run", "Hi", "-f", "desk.json", "-m", script(home, "Good day."))
         assert "It says: Good day." in done.out, done.err
+
+
+@journey("The program is killed and comes back", on="terminal")
+def test_killed(home: Path):
+    (home / "mine.py").write_text(TOOLS)
+    model = script(home, "Good morning.", call("gate", name="north"))
+    with (
+        step("treadle chat: a tool of her second question works, and the program is killed with kill -9"),
+        Terminal(home, "chat", "-t", "mine.py:gate", "-m", model) as seen,
+    ):
+        for words, shown in (("Hello", "Good morning."), ("Open it", "waiting at north")):
+            seen.wait_for_prompt()
+            seen.type(f"{words}\r")
+            seen.wait_for(shown)
+        seen.kill()
+    open_gate(home, "north")
+    later = script(home, "It is open.", "As you asked.", name="later")
+    with Terminal(home, "chat", "--continue", "-t", "mine.py:gate", "-m", later) as seen:
+        with step("treadle chat --continue: the question goes on by itself, and is answered"):
+            seen.wait_for("it had not ended: it goes on")
+            seen.wait_for("It is open.")
+            seen.wait_for_prompt()
+        with step("she asks the next one in the same conversation"):
+            seen.type("Is it open now?\r")
+            seen.wait_for("As you asked.")
+            seen.wait_for_prompt()
+            seen.type("/exit\r")
+            assert seen.end() == 0
+        assert treadle(home, "runs", "list").out.count(" answer ") == 3

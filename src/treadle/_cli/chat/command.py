@@ -78,7 +78,8 @@ async def _open(args: argparse.Namespace, journal: Journal) -> Chat:
     chat = Chat(args, launch, journal, earlier)
     print_choice(choice, launch, quiet=args.quiet)
     if earlier is not None and not args.quiet:
-        print(f"> {one_line(earlier.question, 70)}\n{one_line(earlier.answer, 70)}", file=sys.stderr)
+        answer = one_line(earlier.answer, 70) if earlier.ended else "(it had not ended: it goes on)"
+        print(f"> {one_line(earlier.question, 70)}\n{answer}", file=sys.stderr)
     return chat
 
 
@@ -94,6 +95,8 @@ def talk(chat: Chat, runner: asyncio.Runner, interrupts: HoldBack) -> int:
     interrupted = False
     while True:
         try:
+            if chat.unended:
+                run_async(chat.take_up(), runner)
             with interrupts.allowed():
                 text = chat.next_input()
             interrupted = False

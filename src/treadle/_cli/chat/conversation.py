@@ -112,6 +112,7 @@ class Chat:
         self.conversation = (earlier.conversation if earlier else "") or fresh_id()
         self.history: list[Message] = list(earlier.history) if earlier else []
         self.last_run = earlier.last_run if earlier else ""
+        self.unended = earlier is not None and not earlier.ended
         self.turns = 0
         self.usage = NO_USAGE
         self.attached: list[tuple[str, Part]] = []
@@ -210,6 +211,12 @@ class Chat:
         """Run the last question again from before step `at`; the new answer replaces the old one."""
         run = await self.agent.load(await fork_of(self.journal, self.last_run, at))
         if unread := await self._drive(run, say=message):
+            await self.ask("\n".join(unread))
+
+    async def take_up(self) -> None:
+        """Go on with the last run: its process was killed, or it waits for a person."""
+        self.unended = False
+        if unread := await self._drive(await self.agent.load(self.last_run)):
             await self.ask("\n".join(unread))
 
     async def _drive(self, run: Run, say: str = "") -> list[str]:

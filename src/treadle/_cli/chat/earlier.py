@@ -25,6 +25,7 @@ class Earlier(Struct, frozen=True):
     records: list[Record]
     question: str
     answer: str
+    ended: bool
     before: tuple[list[Message], str]
     """The history and the last run before that question."""
 
@@ -33,10 +34,10 @@ async def earlier_chat(journal: Journal, named: str = "", *, folder: str = "") -
     """Load the conversation that `named` stands for (its id, or a run of it), else the newest of this terminal; with
     `folder`, of those that work on it."""
     run_id = await (_named(journal, named) if named else _newest(journal, folder))
+    if (await journal.info(run_id)).status == "running":
+        raise ConfigError(_driven(run_id))
     records = await journal.load(run_id)
     state = fold(records)
-    if state.finished is None:
-        raise ConfigError(_not_ended(run_id))
     started = state.started
     return Earlier(
         started.conversation if started is not None else "",
@@ -44,13 +45,14 @@ async def earlier_chat(journal: Journal, named: str = "", *, folder: str = "") -
         history_of(state),
         records,
         state.question,
-        state.finished.answer,
+        state.finished.answer if state.finished is not None else "",
+        state.finished is not None,
         (list(started.history), started.follows) if started is not None else ([], ""),
     )
 
 
-def _not_ended(run_id: str) -> str:
-    return f"run {run_id[:8]} has not ended: treadle runs resume {run_id[:8]} continues it"
+def _driven(run_id: str) -> str:
+    return f"another process drives run {run_id[:8]}: treadle runs watch {run_id[:8]} shows it"
 
 
 async def _newest(journal: Journal, folder: str) -> str:
@@ -59,9 +61,9 @@ async def _newest(journal: Journal, folder: str) -> str:
         if info.conversation and not info.undone:
             launch = launch_of(await journal.load(info.run_id)) if folder else None
             if not folder or (launch is not None and launch.folder == folder):
-                if info.status == "finished":
+                if info.status != "running":
                     return info.run_id
-                print(f"({_not_ended(info.run_id)})", file=sys.stderr)
+                print(f"({_driven(info.run_id)})", file=sys.stderr)
     command = "code" if folder else "chat"
     raise RunNotFoundError(f"there is no conversation to continue yet: treadle {command} starts one")
 
@@ -69,5 +71,5 @@ async def _newest(journal: Journal, folder: str) -> str:
 async def _named(journal: Journal, named: str) -> str:
     """A conversation is continued after its newest run, a run after itself: what came later is left out."""
     in_conversation = await journal.list(limit=_LOOK_BACK, conversation=named, parent="")
-    finished = [info.run_id for info in in_conversation if info.status == "finished" and not info.undone]
-    return finished[0] if finished else await find_run(journal, named)
+    newest = next((info.run_id for info in in_conversation if info.status != "running" and not info.undone), None)
+    return newest or await find_run(journal, named)
