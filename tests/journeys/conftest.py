@@ -9,12 +9,13 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from treadle import Agent, DagAgent, ServerSettings, ToolContext, ToolError, make_server, tool
+from treadle import Agent, DagAgent, ServerSettings, ToolContext, ToolError, load_agent, make_server, tool
 from treadle.messages import ToolMessage, UserMessage
 from treadle.plugins import Memory, MemoryStore
 from treadle.testing import ScriptedModel
@@ -173,7 +174,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(text.encode())))
         self.end_headers()
-        self.wfile.write(text.encode())
+        with suppress(BrokenPipeError):  # who asked did not wait
+            self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: Any) -> None: ...
 
@@ -231,8 +233,10 @@ def http_api(model_server: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
+        "nobody": Agent("http://127.0.0.1:9/v1"),
+        "desk": load_agent(desk_document(tmp_path_factory.mktemp("desk")), model=ScriptedModel(play)),
     }
-    settings = ServerSettings(requests_per_second=10_000, request_burst=10_000, grace=0.1)
+    settings = ServerSettings(models=(model_server,), requests_per_second=10_000, request_burst=10_000, grace=0.1)
     server = make_server(agents, "memory:", port=0, settings=settings)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -266,6 +270,26 @@ def plan(request: Any) -> Any:
         verdict = {"achieved": True, "confidence": 0.9, "final_answer": "1,083 feet.", "reasoning": "both done"}
         return {"name": "judge", "args": verdict}
     return "Done."
+
+
+def desk_document(folder: Path) -> Path:
+    """A document of three components: what is asked, an agent, what it says."""
+    components: Any = {
+        "Begin:Start": {"obj": {"component_name": "Begin", "params": {}}, "downstream": ["Agent:Say"]},
+        "Agent:Say": {
+            "obj": {
+                "component_name": "Agent",
+                "params": {"prompts": [{"role": "user", "content": "{{sys.query}}"}], "sys_prompt": "Be short."},
+            },
+            "downstream": ["Message:End"],
+        },
+        "Message:End": {
+            "obj": {"component_name": "Message", "params": {"content": ["It says: {{Agent:Say@content}}"]}}
+        },
+    }
+    path = folder / "desk.json"
+    path.write_text(json.dumps({"name": "desk", "components": components}))
+    return path
 
 
 class Desk:

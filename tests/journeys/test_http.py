@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from .conftest import LET_GO, Http
+from waiting import eventually
+
+from .conftest import GO_ON, LET_GO, MOODS, Http
 from .walking import journey, step
 
 
@@ -118,3 +120,98 @@ def test_open_points(http_api: Http):
             body = {"call_id": waiting[name], "allow": allow}
             assert http_api.ask("POST", f"/api/runs/{run}/approvals", body)[0] == 202
         assert http_api.wait(run)["answer"].startswith("Written to: Ann.")
+
+
+@journey("A tool that fails", on="HTTP")
+def test_failing_tool(http_api: Http):
+    with step("the run ends with an answer; the failed call is counted, and its card says why"):
+        run = http_api.start("How high is Atlantis?")
+        found = http_api.wait(run)
+        assert (found["answer"], found["counters"]["failed_calls"]) == ("Nothing is known about that.", 1)
+        assert "nothing is known about Atlantis Tower" in str(http_api.get(f"/api/runs/{run}/records"))
+    with step("the next question of the conversation uses the same tool, which works"):
+        assert http_api.answer("How high is the tower?", conversation=run, follows=run) == "It is **330 m** high."
+
+
+@journey("The provider fails, is cut off, is slow, and is back", on="HTTP")
+def test_moody_provider(http_api: Http):
+    with step("it is busy once and cut off once: answered all the same"):
+        MOODS[:] = ["busy", "cut"]
+        assert http_api.answer("Hi", agent="by_address") == "Hello."
+    with step("it is busy too long: the run ends with why"):
+        MOODS[:] = ["busy"] * 3
+        run = http_api.start("Hi again", agent="by_address")
+        found = http_api.wait(run)
+        assert (found["stop_reason"], "too busy" in found["error"]) == ("error", True)
+    with step("it is back: POST fork with branch goes on in its place, and the conversation has one answered turn"):
+        status, again = http_api.ask("POST", f"/api/runs/{run}/fork", {"branch": True})
+        assert (status, http_api.wait(again["run_id"])["answer"]) == (201, "Hello.")
+    with step("it is slow: the run is stopped meanwhile, and the next question is answered"):
+        GO_ON.clear()
+        MOODS[:] = ["slow"]
+        slow = http_api.start("Hi", agent="by_address")
+        eventually(lambda: not MOODS, "the provider is asked")
+        http_api.ask("POST", f"/api/runs/{slow}/cancel")
+        assert http_api.wait(slow)["stop_reason"] == "cancelled"
+        GO_ON.set()
+        assert http_api.answer("Hi", agent="by_address", conversation=slow, follows=slow) == "Hello."
+
+
+@journey("The provider is not there", on="HTTP")
+def test_dead_provider(http_api: Http):
+    with step("the run ends, and says where nothing was found"):
+        found = http_api.wait(http_api.start("Hi", agent="nobody"))
+        assert (found["stop_reason"], "127.0.0.1:9" in found["error"]) == ("error", True)
+
+
+@journey("Another answer to the same question, beside the first", on="HTTP")
+def test_again(http_api: Http):
+    with step("POST fork with at 0 and branch: another run in its place, and both are kept"):
+        run = http_api.start("Good day.")
+        first = http_api.wait(run)
+        status, again = http_api.ask("POST", f"/api/runs/{run}/fork", {"at": 0, "branch": True})
+        assert (status, http_api.wait(again["run_id"])["answer"]) == (201, first["answer"])
+    with step("the conversation has both, and both follow the same turn"):
+        runs = http_api.get(f"/api/conversations/{run}")["runs"]
+        assert [(one["run_id"], one["follows"]) for one in runs] == [(run, ""), (again["run_id"], "")]
+    with step("GET compare shows that they are the same"):
+        compared = http_api.get(f"/api/compare?first={run}&second={again['run_id']}")
+        assert {one["change"] for one in compared["steps"]} == {"same"}
+
+
+@journey("Ask again in other words, and compare the branches", on="HTTP")
+def test_branches(http_api: Http):
+    with step("a question is asked in other words in its place: the answer is to those"):
+        run = http_api.start("What is my name? I am Ann.")
+        http_api.wait(run)
+        body = {"at": 0, "branch": True, "question": "What is my name? I am Bob."}
+        other = http_api.ask("POST", f"/api/runs/{run}/fork", body)[1]["run_id"]
+        assert http_api.wait(other)["answer"] == "You are Bob."
+    with step("a question after each branch knows only its own"):
+        for last, name in ((run, "Ann"), (other, "Bob")):
+            said = http_api.answer("Say my name", conversation=run, follows=last)
+            assert said.startswith(f"You are {name}")
+
+
+@journey("A model by its name, from the environment, and another one in the middle", on="HTTP")
+def test_model_by_name(http_api: Http):
+    with step("GET /api/agents names the models that may be chosen; the first question is answered by the first"):
+        [clerk] = [one for one in http_api.get("/api/agents")["agents"] if one["name"] == "clerk"]
+        first, second = clerk["models"]
+        run = http_api.start("I am Ann.")
+        assert http_api.wait(run)["model"] == first == clerk["model"]
+    with step("the next one of the conversation goes to the other, which is told what was said"):
+        last = http_api.start("Hi", model=second, conversation=run, follows=run)
+        assert http_api.wait(last)["answer"] == "Hello."
+        assert "I am Ann." in str(http_api.get(f"/api/runs/{last}/records"))
+    with step("a model that is not there is refused, with those that are"):
+        status, refused = http_api.ask("POST", "/api/runs", {"question": "Hi", "agent": "clerk", "model": "fake-9"})
+        assert (status, second in refused["error"]["message"]) == (400, True), refused
+
+
+@journey("A document", on="HTTP")
+def test_document(http_api: Http):
+    with step("the agent of a document is asked twice in a conversation: its components run, the last has the answer"):
+        run = http_api.start("Hi", agent="desk")
+        assert http_api.wait(run)["answer"] == "It says: Answer 1."
+        assert http_api.answer("Hi", agent="desk", conversation=run, follows=run).startswith("It says: ")

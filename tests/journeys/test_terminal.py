@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli.terminal import TOOLS, Terminal, call, open_gate, script, treadle
 
-from .conftest import GO_ON, MOODS
+from .conftest import GO_ON, MOODS, desk_document
 from .walking import journey, step
 
 
@@ -262,20 +261,7 @@ def test_recorded_program(home: Path, model_server: str):
 
 @journey("A document", on="terminal")
 def test_document(home: Path):
-    components: Any = {
-        "Begin:Start": {"obj": {"component_name": "Begin", "params": {}}, "downstream": ["Agent:Say"]},
-        "Agent:Say": {
-            "obj": {
-                "component_name": "Agent",
-                "params": {"prompts": [{"role": "user", "content": "{{sys.query}}"}], "sys_prompt": "Be short."},
-            },
-            "downstream": ["Message:End"],
-        },
-        "Message:End": {
-            "obj": {"component_name": "Message", "params": {"content": ["It says: {{Agent:Say@content}}"]}}
-        },
-    }
-    (home / "desk.json").write_text(json.dumps({"name": "desk", "components": components}))
+    desk_document(home)
     with step("treadle run -f desk.json: the components run, and the last one has the answer"):
         done = treadle(home, "run", "Hi", "-f", "desk.json", "-m", script(home, "Good day."))
         assert "It says: Good day." in done.out, done.err

@@ -216,7 +216,7 @@ def _query(shape: type[Struct] | None, request: Request) -> Any:
     try:
         return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise bad_request(f"invalid query: {error}") from None
+        raise bad_request(f"invalid query: {error}; it takes {', '.join(shape.__struct_encode_fields__)}") from None
 
 
 async def _body(shape: type[Struct] | None, request: Request, settings: ServerSettings) -> Any:
