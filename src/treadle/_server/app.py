@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -130,12 +131,17 @@ def _routes(context: Context, *, needs_token: bool) -> list[Route]:
     routes = [
         Route(path, _endpoint(operations, context), methods=list(operations)) for path, operations in by_path.items()
     ]
-    described = msgspec.json.encode(document(OPERATIONS, needs_token=needs_token))
 
     async def openapi(request: Request) -> Response:
-        return Response(described, media_type="application/json")
+        return Response(_described(needs_token), media_type="application/json")
 
     return [*routes, Route("/openapi.json", openapi), *Page().routes()]
+
+
+@cache
+def _described(needs_token: bool) -> bytes:
+    """Describe all operations: half of the time of a server's start, so it waits for the first who asks."""
+    return msgspec.json.encode(document(OPERATIONS, needs_token=needs_token))
 
 
 def _endpoint(operations: Mapping[str, Operation], context: Context) -> Callable[[Request], Awaitable[Response]]:

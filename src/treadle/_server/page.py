@@ -27,7 +27,8 @@ _COMPRESS_ABOVE = 1000
 
 class Page:
     def __init__(self) -> None:
-        self._files: dict[str, tuple[bytes, bytes | None, str]] = {}
+        self._files: dict[str, tuple[bytes, str]] = {}
+        self._packed: dict[str, bytes] = {}
         folder = files("treadle._server") / "static"
         if folder.is_dir():
             self._read(folder, "")
@@ -38,9 +39,7 @@ class Page:
             if entry.is_dir():
                 self._read(entry, f"{name}/")
                 continue
-            data = entry.read_bytes()
-            packed = gzip.compress(data, mtime=0) if len(data) > _COMPRESS_ABOVE else None
-            self._files[name] = (data, packed, guess_type(name)[0] or "application/octet-stream")
+            self._files[name] = (entry.read_bytes(), guess_type(name)[0] or "application/octet-stream")
 
     def routes(self) -> list[Route]:
         return [Route("/", self._serve), *(Route(f"/{name}", self._serve) for name in self._files)]
@@ -49,10 +48,12 @@ class Page:
         name = request.url.path.removeprefix(request.scope.get("root_path", "")).removeprefix("/") or "index.html"
         if name not in self._files:
             return PlainTextResponse(_NOT_BUILT)
-        data, packed, kind = self._files[name]
+        data, kind = self._files[name]
         # Names of assets carry a digest of their content.
         keep = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
         headers = {"content-security-policy": CSP, "cache-control": keep, "vary": "accept-encoding"}
-        if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, 200, {**headers, "content-encoding": "gzip"}, media_type=kind)
+        if len(data) > _COMPRESS_ABOVE and "gzip" in request.headers.get("accept-encoding", ""):
+            if name not in self._packed:
+                self._packed[name] = gzip.compress(data, mtime=0)
+            return Response(self._packed[name], 200, {**headers, "content-encoding": "gzip"}, media_type=kind)
         return Response(data, 200, headers, media_type=kind)
