@@ -186,9 +186,8 @@ def providers_page() -> str:
     lines = [
         NOTE + "# Providers\n",
         'A model is named `"provider:model"` or `"model@Provider"`. '
-        "Case, spaces and underscores in the provider's name do not matter.\n",
-        "| provider | address | key | other address from | also called |",
-        "|---|---|---|---|---|",
+        "Case, spaces and underscores in the provider's name do not matter. Behind the name: its other names, its "
+        "address, the variable with the key, and that with another address.\n",
     ]
     for name, provider in providers_module.PROVIDERS.items():
         if name != provider.name:
@@ -196,9 +195,9 @@ def providers_page() -> str:
         keys = " or ".join(f"`{variable}`" for variable in (provider.key_env, provider.also_key_env) if variable)
         if keys and not provider.needs_key:
             keys += " (optional)"
-        aliases = ", ".join(f"`{alias}`" for alias in provider.aliases)
-        cells = [f"`{provider.name}`", code(provider.base_url), keys, code(provider.base_env), aliases]
-        lines.append(f"| {' | '.join(given or 'none' for given in cells)} |")
+        names = "".join(f", `{alias}`" for alias in provider.aliases)
+        facts = ", ".join(filter(None, (code(provider.base_url), keys, code(provider.base_env))))
+        lines.append(f"- `{provider.name}`{names}{': ' if facts else ''}{facts}")
     models = [(code(one.name), one.repo, f"{one.gigabytes:g}", one.licence) for one in CHOICES.values()]
     lines += ["\n## Local models\n", "Short names of files for `local:NAME`; none of these models was measured here.\n"]
     return "\n".join(lines) + "\n" + rows_of(("name", "repository", "about GB", "licence"), models)

@@ -90,6 +90,10 @@ def rows_of(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
 
 
+def items_of(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- {name}: {text}\n" for name, text in rows)
+
+
 def list_of(fields: Iterable[Field]) -> str:
     """A line for each: the name with its type and default, and what it means; those without words in one line."""
     rows = [(argument(row.name, row.kind, row.default), " ".join(row.description.split())) for row in fields]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import reference_words as words
-from markdown_tables import Field, argument, cell, code, doc, list_of, own_list, rows_of
+from markdown_tables import Field, argument, code, doc, items_of, list_of, own_list
 
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
@@ -94,8 +94,12 @@ def _type(shape: dict[str, Any]) -> str:
 
 
 def prompts_page(note: str) -> str:
-    table = rows_of(("name", "what it is"), [(code(name), cell(text)) for name, text in PROMPTS.items()])
-    return note + words.PROMPTS + table + words.AFTER_PROMPTS
+    names: dict[str, list[str]] = {}
+    for name, text in PROMPTS.items():
+        names.setdefault(text, []).append(code(name))
+    return (
+        note + words.PROMPTS + items_of((", ".join(same), text) for text, same in names.items()) + words.AFTER_PROMPTS
+    )
 
 
 def files_page(note: str) -> str:
@@ -118,13 +122,9 @@ def environment_page(note: str) -> str:
         raise LookupError(
             f"reference_words.py, VARIABLES: no words for {read - described}, not read {described - read}"
         )
-    rows = [(code(name), cell(text)) for name, text in words.VARIABLES.items()]
-    return (
-        note
-        + words.ENVIRONMENT
-        + rows_of(("variable", "meaning"), [*rows, (f"`{words.PROXIES}`", "the proxy for requests to models")])
-        + words.SECRETS
-    )
+    rows = [(code(name), text) for name, text in words.VARIABLES.items()]
+    proxies = (f"`{words.PROXIES}`", "the proxy for requests to models")
+    return note + words.ENVIRONMENT + items_of([*rows, proxies]) + words.SECRETS
 
 
 def variables_read() -> set[str]:
@@ -167,7 +167,7 @@ def http_page(note: str) -> str:
     shown = sorted((kind for kind in used if kind.__module__ in _SHOWN), key=lambda kind: kind.__name__)
     parts = [
         note + words.HTTP + "".join(rows),
-        words.STREAM + rows_of(("event", "meaning", "fields"), _stream_events()),
+        words.STREAM + items_of(_stream_events()),
         "\n## Bodies and queries\n",
         *(f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in shown),
     ]
@@ -179,11 +179,8 @@ def _linked(kind: type[Any]) -> str:
     return f"[{name}](#{name.lower()})" if kind.__module__ in _SHOWN else f"`{name}`"
 
 
-def _stream_events() -> list[tuple[str, str, str]]:
-    return [
-        (code(name), text, " ".join(map(code, words.STREAM_FIELDS[name].split())))
-        for name, text in words.STREAM_EVENTS.items()
-    ]
+def _stream_events() -> list[tuple[str, str]]:
+    return [(code(name), f"{text} (`{words.STREAM_FIELDS[name]}`)") for name, text in words.STREAM_EVENTS.items()]
 
 
 PAGES: dict[str, Callable[[str], str]] = {

@@ -21,12 +21,9 @@ def names_of_tests(path: Path) -> set[str]:
     }
 
 
-def rows_of(page: Path, *headings: str) -> list[str]:
-    """The rows of the page's tables whose first heading is none of `headings`."""
-    skipped = tuple(f"| {heading}" for heading in headings)
-    return [
-        line for line in page.read_text("utf-8").splitlines() if line.startswith("| ") and not line.startswith(skipped)
-    ]
+def rows_of(page: Path, beginning: str = "- ") -> list[str]:
+    """The items of the page's lists that begin so."""
+    return [line for line in page.read_text("utf-8").splitlines() if line.startswith(beginning)]
 
 
 def check_row(row: str) -> None:

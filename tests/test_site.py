@@ -155,7 +155,7 @@ def test_every_conversation_prompt_and_builtin_tool_is_described():
     ]
     assert len(methods) >= 3
     assert [name for name in methods if not re.search(rf"[ `]{name}\(", conversation)] == []
-    assert [name for name in PROMPTS if f"| `{name}` |" not in page("prompts.md")] == []
+    assert [name for name in PROMPTS if f"`{name}`" not in page("prompts.md")] == []
     assert [name for name in BUILTINS if f"\n## {name}\n" not in page("tools.md")] == []
 
 

@@ -46,11 +46,10 @@ class RepairPolicy(Struct, frozen=True, kw_only=True):
     counts_as_iteration: bool = True
     """Whether a repair uses up one of `max_iterations`."""
     missing: bool | Literal["strict"] = False
-    """Also ask again for an action when a reply is plain prose, neither an action nor a marked answer; when the repairs
-    are used up, the prose is the answer, with `strict` an unsuccessful one."""
+    """Also ask again when a reply is plain prose; in the end the prose is the answer, with `strict` an unsuccessful
+    one."""
     exhausted: Literal["answer", "observation"] = "answer"
-    """What an unreadable action becomes when the repairs are used up: the (unsuccessful) answer, or an observation with
-    which the loop goes on."""
+    """What an unreadable action becomes in the end: the (unsuccessful) answer, or an observation."""
 
     def __post_init__(self) -> None:
         check_fields(self, "RepairPolicy.")
@@ -116,13 +115,11 @@ class RunLimits(SettingGroup, frozen=True, kw_only=True):
     budget: Budget | None = NOT_SET
     """What the run may spend (below); reserved before it is spent."""
     budgets: Sequence[SharedBudget] = NOT_SET
-    """What the run may spend together with other runs: of its user, its tenant, its agent, in a day or a month. Needs a
-    journal, which counts."""
+    """What the run may spend together with other runs (below); needs a journal."""
     on_budget: Literal["raise", "force_answer"] = NOT_SET
     """What happens when it is used up: `BudgetExhaustedError`, or one last answer from what is reserved for it."""
     on_error: Literal["raise", "result"] = NOT_SET
-    """What the caller of `run`, `run_sync`, `resume` and `ask` gets when a run ends in an error and has no answer:
-    `RunError` with the result inside, or that result."""
+    """When a run ends in an error without an answer: raise `RunError` with the result inside, or return that result."""
     raise_errors: bool = NOT_SET
     """Raise the model's last error out of the run instead of reporting it in the result."""
 
@@ -142,8 +139,8 @@ class ModelSettings(SettingGroup, frozen=True, kw_only=True):
     complete_name: str = NOT_SET
     """The call that means "done" in the array dialect."""
     probe: bool = NOT_SET
-    """At first contact with a server that is no provider's own, try in two to four small requests whether the model's
-    native tool calls work, and keep what was found out for later runs (see `treadle doctor`). On at the terminal."""
+    """At first contact with an unknown server, try in two to four small requests whether native tool calls work. On at
+    the terminal."""
     retry: RetryPolicy = NOT_SET
     """How often a failed model call is made again (below)."""
     repair: RepairPolicy = NOT_SET
@@ -166,35 +163,30 @@ class ToolSettings(SettingGroup, frozen=True, kw_only=True):
     error_detail: Literal["class", "message", "full"] = NOT_SET
     """What the model is told of an exception in a tool: its class, its message, too, or the traceback."""
     unknown_args: Literal["prune", "reject", "schema"] = NOT_SET
-    """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call with an error that
-    the model can act on, `schema` leaves it to the schema's `additionalProperties`."""
+    """Arguments that a tool's schema does not name: `prune` drops them, `reject` refuses the call, `schema` leaves it
+    to `additionalProperties`."""
     repaired_args: Literal["pure", "all"] = NOT_SET
-    """Which tools run with arguments that had to be repaired, so that they are partly a guess: those with
-    `effect="pure"`, or `all` of them. The others are refused, and the model is told what was wrong."""
+    """Which tools run with arguments that had to be repaired: those with `effect="pure"`, or `all`."""
     ask: Sequence[str] = NOT_SET
-    """Tools that need a person's approval besides those that say so themselves, wherever they come from (a swap, a
-    plug-in, MCP, an agent inside this one): their names, or `all`. A
-    tool that is shown under another name (a prefix) is found by its own, too."""
+    """Tools that need approval besides those that say so themselves, wherever they come from: their names, or `all`."""
     provenance: Literal["off", "ask", "deny"] = NOT_SET
-    """After a result of an `untrusted` tool, about calls of tools that were marked `unsafe` whose arguments are not in
-    the user's own words: `ask` a person, `deny` them, or nothing. Holds for the agents inside this one, too."""
+    """After a result of an `untrusted` tool: `ask` about calls of `unsafe` tools whose arguments are not in the user's
+    own words, `deny` them, or neither."""
     may: Intent | Literal["derive"] | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] | None = NOT_SET
-    """What a run may do without a question, instead of what its arguments say: a list of tools that may act, each with
-    a rule for its arguments, or a whole intent (guide "Approvals"). What is outside of it is asked about. `derive`:
-    before anything is read, the model chooses it among the values in the person's words."""
+    """What a run may do without a question ([how](../howto/intent.md)); what is outside of it is asked about. `derive`:
+    the model chooses it among the values in the person's words."""
     changed_tools: Literal["run", "ask", "refuse"] = NOT_SET
-    """Calls of tools that are not as they were when the run started, after a deployment (the log names them): `run`
-    them, `ask` a person, or `refuse` them."""
+    """Calls of tools that a deployment has changed since the run started: `run` them, `ask` a person, or `refuse`
+    them."""
     imports: Sequence[str] | None = NOT_SET
     """The modules that code may import (preset `code`); None: all that the sandbox has."""
     executor: Literal["monty", "python"] = NOT_SET
-    """What runs the code (preset `code`): `monty`, an interpreter that starts in a millisecond and has few modules, or
-    `python`, a real Python in bubblewrap with the `packages` named."""
+    """What runs the code (preset `code`): `monty`, a small interpreter, or `python`, a real one in bubblewrap with
+    `packages`."""
     packages: Sequence[str] = NOT_SET
     """Packages for `executor="python"`; an environment with them is made once and used again."""
     files: Sequence[str] = NOT_SET
-    """Files for the code of a run (preset `code`): it finds copies of them in /work; what it writes there comes back as
-    artifacts of the result."""
+    """Files for the code of a run (preset `code`), which finds copies of them in /work."""
 
 
 class ContextSettings(SettingGroup, frozen=True, kw_only=True):
@@ -214,14 +206,13 @@ class AnswerSettings(SettingGroup, frozen=True, kw_only=True):
     """How the answer is written, and what is shown and logged beside it."""
 
     answer: Literal["direct", "synthesize", "complete"] = NOT_SET
-    """`direct`: the loop's last words are the answer. Otherwise it is written in a request of its own: `synthesize`
-    from the question and the results, `complete` as the next turn of the whole conversation."""
+    """`direct`: the loop's last words. Otherwise a request of its own: `synthesize` from the question and the results,
+    `complete` as the next turn of the conversation."""
     synthesis_chars: int = NOT_SET
     """How much of each tool result the synthesis reads."""
     receipts: Literal["off", "mark", "correct", "refuse"] = NOT_SET
-    """What happens when a call that acts was not done and the answer does not say so: `mark` adds a line of the ledger
-    to the answer, which is then no success; `correct` first sends it back to the model, once, with what really
-    happened; `refuse` does that too, and gives no answer instead of a marked one."""
+    """When a call that acts was not done and the answer does not say so: `mark` adds a line to it, `correct` first
+    sends it back to the model, `refuse` does that and gives no answer ([more](../howto/receipts.md))."""
     stream_thoughts: bool = NOT_SET
     """Stream what the model writes inside the loop."""
     markers: bool = NOT_SET

@@ -39,8 +39,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     flush: Pause = 0.05
     """Seconds text is collected before it is sent, so that a fast model does not cost one packet per token."""
     heartbeat: Seconds = 15.0
-    """Seconds after which a stream that has sent nothing sends a comment line, so that proxies keep it open. So long at
-    most, a streamed answer waits for its first word before its status is sent."""
+    """Seconds after which a silent stream sends a comment line; so long at most, a streamed answer waits for its first
+    word."""
     send_timeout: Seconds = 30.0
     """Seconds a client may leave a full buffer unread before its connection is closed; it can reconnect."""
     poll: Seconds = 1.0
@@ -54,13 +54,13 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     operators: tuple[str, ...] = ()
     """Users who may read `/metrics`; where it is empty, the only user may. Without tokens there is one user."""
     sources: tuple[str, ...] = ()
-    """Files the agents are built from: why a run went wrong is shown to an operator with a patch for one of them."""
+    """Files the agents are built from, for patches that an operator is shown."""
     cors_origins: tuple[str, ...] = ()
     """Other sites whose pages may call this server, such as `https://chat.example.com`."""
     open_cards: bool = True
     """Whether the A2A cards of the agents (names and descriptions) can be read without a token."""
     push_hosts: tuple[str, ...] = ()
-    """Hosts (`host` or `host:port`) to which push notifications of A2A may go although their address is private."""
+    """Private hosts (`host` or `host:port`) to which push notifications of A2A may go."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names a server without tokens may be addressed by, besides those of the loopback."""
 
@@ -69,7 +69,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     path_prefix: str = ""
     """The path that a proxy serves it under, such as `/agents`."""
     repeat_window: Seconds = 86400.0
-    """Seconds in which a request that is sent again, because its response was lost, finds the run it has begun."""
+    """Seconds in which a request that is sent again finds the run it has begun."""
     takeover: Seconds | None = None
     """Seconds between looks for runs that another server on the same journal left unfinished; None: only at start."""
 

@@ -17,7 +17,7 @@ class PhaseChanged(EventBase, frozen=True, tag="phase"):
 
 
 class LoopStarted(EventBase, frozen=True, tag="loop_started"):
-    """The start hooks of the plug-ins are done and have recorded something: a resumed run does not call them again."""
+    """The start hooks of the plug-ins are done; a resumed run does not call them again."""
 
 
 class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
@@ -31,7 +31,7 @@ class ReplyConstrained(EventBase, frozen=True, tag="reply_constrained"):
     think: bool = False
     """It has to begin with a thought."""
     until_call: bool = False
-    """It holds for every reply until the caller has a call of one of its own tools: the caller asked for one."""
+    """It holds until the caller has a call of one of its own tools."""
 
 
 class AnswerOnly(EventBase, frozen=True, tag="answer_only"):
@@ -60,10 +60,9 @@ class Paused(EventBase, frozen=True, tag="paused"):
     reason: str
     calls: tuple[ToolCall, ...] = ()
     why: dict[str, str] = {}
-    """Why a call waits, by its id, where that is another reason than the pause's own."""
+    """Why a call waits, by its id, if for another reason."""
     parked: int = 0
-    """How often the run was resumed without any progress before it was parked: nothing resumes it but a person. 0 for
-    every other pause."""
+    """How often the run was resumed without any progress before it was parked; else 0."""
 
 
 class Resumed(EventBase, frozen=True, tag="resumed"):
@@ -72,13 +71,13 @@ class Resumed(EventBase, frozen=True, tag="resumed"):
     reason: str = ""
     """paused | restarted | unparked | forked (it goes on for the first time after it was copied)"""
     attempt: int = 0
-    """How often it was resumed since its last progress, this time included; 0 after a pause, and in older logs."""
+    """How often it was resumed since its last progress."""
     changed: dict[str, str] = {}
     """The tools that have changed since they were recorded last, with their versions."""
 
 
 class ReplyCapped(EventBase, frozen=True, tag="reply_capped"):
-    """The budget leaves room for a shorter reply than the settings allow: this request was sent with that limit."""
+    """The budget leaves room for a shorter reply than the settings allow."""
 
     component: str
     iteration: int
@@ -86,7 +85,7 @@ class ReplyCapped(EventBase, frozen=True, tag="reply_capped"):
 
 
 class ChildSpent(EventBase, frozen=True, tag="child_spent"):
-    """What a run inside this one has spent so far, all in all, whatever way it ended. A later one takes its place."""
+    """What a run inside this one has spent so far."""
 
     child: str
     """Its id, without this run's id in front where it begins with it."""
@@ -101,7 +100,7 @@ class Approved(EventBase, frozen=True, tag="approved"):
     by: str = ""
     note: str = ""
     args: dict[str, Any] | None = None
-    """Arguments the person put in place of the model's; they are validated like any other."""
+    """Arguments the person put in place of the model's."""
     always: bool = False
     """Allow every later call of this tool in this run, too."""
     tool: str = ""
@@ -113,7 +112,7 @@ class Approved(EventBase, frozen=True, tag="approved"):
 
 
 class ToolAnswered(EventBase, frozen=True, tag="tool_answered"):
-    """Whoever called gave the result of a call that is not executed here; the call is completed with it."""
+    """The caller gave the result of a call that is not executed here."""
 
     call_id: str
     content: Content
@@ -129,15 +128,14 @@ class ToolAnswered(EventBase, frozen=True, tag="tool_answered"):
 
 
 class Tainted(EventBase, frozen=True, tag="tainted"):
-    """A run inside this one has read something from outside: what it comes back with may be a stranger's words."""
+    """A run inside this one has read something from outside."""
 
     sources: tuple[str, ...]
     run: str = ""
 
 
 class ProviderToolsUsed(EventBase, frozen=True, tag="provider_tools_used"):
-    """The provider ran tools of its own while it wrote the reply that follows: what they were asked, what came of it,
-    and what the reply cites. They are not counted as calls of this run, and none of them is executed here."""
+    """The provider ran tools of its own while it wrote the reply that follows."""
 
     component: str
     iteration: int
@@ -146,8 +144,7 @@ class ProviderToolsUsed(EventBase, frozen=True, tag="provider_tools_used"):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return what the reply was read from: the hosts and files that are cited, else the tools that read the web or
-        files. Code that ran in the provider's sandbox, and a search among our own tools, bring nothing from outside."""
+        """The hosts and files that are cited, else the tools that read the web or files."""
         cited = [_place(one) for one in self.citations]
         read = [f"{call.tool} (provider)" for call in self.calls if call.tool not in ("code_execution", "tool_search")]
         return tuple(dict.fromkeys(cited or read))
@@ -167,19 +164,18 @@ def _place(cited: Citation) -> str:
 
 
 class AnswerPartial(EventBase, frozen=True, tag="answer_partial"):
-    """The answer as far as it had been shown while it was being written: stored once a second while it streams and when
-    it is cut off, so that no stop and no crash loses it."""
+    """The answer as far as it had been shown while it was being written, stored once a second."""
 
     text: str
     """The answer from character `at` on."""
     at: int = 0
     component: str = "loop"
     usage: Usage = NO_USAGE
-    """The cost of the reply so far: an estimate, until the record of the reply replaces it."""
+    """The estimated cost of the reply so far."""
 
 
 class Forked(EventBase, frozen=True, tag="forked"):
-    """This run was copied from another one up to here. Decisions about calls were made for the original: not copied."""
+    """This run was copied from another one up to here, without decisions about calls."""
 
     origin: str
     seq: int

@@ -36,7 +36,7 @@ class DagPlanned(EventBase, frozen=True, tag="dag_planned"):
     notes: tuple[str, ...] = ()
     """What was corrected while the plan was read."""
     free_replans: int = 0
-    """How many re-plans so far were caused by the user's messages and did not count as rounds."""
+    """Re-plans that the user's messages caused, and that did not count as rounds."""
 
 
 class DagJudged(EventBase, frozen=True, tag="dag_judged"):

@@ -80,40 +80,39 @@ class RunStarted(EventBase, frozen=True, tag="run_started"):
     sources: tuple[str, ...] = ()
     """What was read from outside before it started: in the conversation so far, or by a run around it."""
     follows: str = ""
-    """The run of its conversation that it continues; if none is named, the one before it."""
+    """The run of its conversation that it continues; else the one before it."""
     preset: str = ""
-    """The preset its settings began with; empty in logs that are older."""
+    """The preset its settings began with."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, where the caller gave one for this run."""
     client_tools: tuple[str, ...] = ()
-    """Which of `tools` the caller brought for this run only: the caller gives their results."""
+    """Which of `tools` the caller brought, and gives the results of."""
     origin: Origin = "person"
     """`imported` for a run that was not made here: nothing in it is anybody's word or decision."""
     mark: str = ""
     """A seal of the server that started it: only such runs are resumed when a server starts."""
     acting: dict[str, tuple[str, ...]] = {}
-    """The tools that say that they act, with the words they declare for what they do."""
+    """The tools that act, with their `verbs`."""
     versions: dict[str, str] = {}
-    """The version of each tool, so that a change is noticed when the run goes on after a deployment."""
+    """The version of each tool."""
 
 
 class Sent(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message of a component's request: one of the run's own, by the record that brought it, or written out."""
+    """A message of a component's request."""
 
     seq: int = -1
     message: Message | None = None
 
 
 class ThinkStarted(EventBase, frozen=True, tag="think_started"):
-    """A model call begins. For the loop, the request is `render(state)`: only its digest is kept, and `system` when it
-    changed. For other components the messages are kept too (by reference where they are the run's own)."""
+    """A model call begins. Of the loop's request only the digest is kept, and `system` when it changed; of those of
+    other components the messages, too."""
 
     component: str
     iteration: int
     digest: str = ""
     parts: tuple[str, ...] = ()
-    """A short digest of each message that is new since this component's last request: replay names the first that
-    differs."""
+    """A short digest of each message that is new since this component's last request."""
     system: str | None = None
     messages: tuple[Sent, ...] = ()
     tools: tuple[ToolSchema, ...] = ()
@@ -136,7 +135,7 @@ class ThinkFailed(EventBase, frozen=True, tag="think_failed"):
     wait: float | None = None
     usage: Usage = NO_USAGE
     options: dict[str, float] = {}
-    """What the model would most probably have written where it decided, when that is why the reply does not count."""
+    """What the model would most probably have written where it decided."""
 
 
 class ThinkDone(EventBase, frozen=True, tag="think_done"):
@@ -157,7 +156,7 @@ class ThinkDone(EventBase, frozen=True, tag="think_done"):
     options: dict[str, float] = {}
     """What the model would most probably have written where it decided, before any constraint."""
     completes: bool = False
-    """The task is done once the calls of the message are: `answer` is proposed then, unless one of them fails."""
+    """`answer` is proposed once the calls of the message are done."""
 
 
 class MessageAdded(EventBase, frozen=True, tag="message_added"):
@@ -168,7 +167,7 @@ class MessageAdded(EventBase, frozen=True, tag="message_added"):
 
 
 class ToolStarted(EventBase, frozen=True, tag="tool_started"):
-    """A tool is about to be executed. After a crash, a call with this record and no `ToolDone` was under way."""
+    """A tool is about to be executed: without a `ToolDone`, the call was under way at a crash."""
 
     call: ToolCall
     iteration: int
@@ -178,7 +177,7 @@ class ToolStarted(EventBase, frozen=True, tag="tool_started"):
 
     @property
     def name(self) -> str:
-        """The tool's name, under the same name as in `ToolDone` and `ToolOutput`."""
+        """The tool's name."""
         return self.call.name
 
     @property
@@ -208,7 +207,7 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
     usage: Usage = NO_USAGE
     executed: bool = True
     source: str = ""
-    """Where the content comes from, if from outside ("example.org"): from here on the run is tainted."""
+    """Where the content comes from, if from outside ("example.org")."""
     task_successful: bool | None = None
     """Of a final result: what is said about having done the task."""
     act: Act | None = None
@@ -218,7 +217,7 @@ class ToolDone(EventBase, frozen=True, tag="tool_done"):
 
 
 class Injected(EventBase, frozen=True, tag="injected"):
-    """Messages that arrived while the run worked, drained at once and shown to the model as one."""
+    """Messages that arrived while the run worked, shown to the model as one."""
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
@@ -358,12 +357,11 @@ class AnswerDelta(EventBase, frozen=True, tag="answer_delta"):
 
     text: str
     provisional: bool = False
-    """Nobody knows yet that it is the answer: if a call follows, it was a thought, and `AnswerRetracted` says so."""
+    """Whether it may still be retracted."""
 
 
 class AnswerRetracted(EventBase, frozen=True, tag="answer_retracted"):
-    """What streamed as the answer since the last start is not the answer: it was said before a call, or before
-    something that made the run go on. `text` is all of it; it belongs where thoughts are shown."""
+    """What streamed as the answer is not the answer: it was said before a call, and is a thought."""
 
     text: str
 

@@ -112,8 +112,7 @@ class IntentSet(EventBase, frozen=True, tag="intent_set"):
 
     intent: Intent
     by: Literal["caller", "model", "person"] = "caller"
-    """Whose word it is: whoever started the run, a model that chose among the person's words, or the person who
-    confirmed or edited that."""
+    """Whose word it is."""
 
 
 class Permitted(EventBase, frozen=True, tag="permitted"):

@@ -7,8 +7,7 @@ from treadle._types.messages import Message
 
 
 class Exchanged(EventBase, frozen=True, tag="exchanged"):
-    """A request of a recorded program and its response, as they passed: how long, how much, and what the request has in
-    common with the one before it."""
+    """A request of a recorded program and its response, and what it has in common with the one before."""
 
     iteration: int
     protocol: str
@@ -24,24 +23,23 @@ class Exchanged(EventBase, frozen=True, tag="exchanged"):
     """Seconds from the request to the first piece of the reply."""
     elapsed: float = 0.0
     compared: int = 0
-    """Bytes of the request before it (tools, system prompt, messages); 0 when there is none to compare with."""
+    """Bytes of the request before it; 0 when there is none."""
     kept: int = 0
     """How many of them this request begins with."""
     broke: str = ""
-    """What differs first (`tools`, `system`, `message 3`); empty when the request begins with the whole one before."""
+    """What differs first: `tools`, `system`, `message 3`."""
     before: str = ""
     """The bytes around the place, in the request before."""
     after: str = ""
     """The same place in this request."""
     lost_tokens: int = 0
-    """Tokens of the request before that a cache could have had and could not, by their share of the bytes."""
+    """Tokens of the request before that a cache could not have because of that."""
     lost_cost: float | None = None
-    """In dollars, by the prices of the model; None when they are not known."""
+    """In dollars; None when prices are not known."""
 
 
 class HistoryReplaced(EventBase, frozen=True, tag="history_replaced"):
-    """The recorded program did not go on where it was: from message `kept` on, its next request has these messages. A
-    `system` is the new system prompt."""
+    """The recorded program did not go on where it was: from message `kept` on, its next request has these messages."""
 
     kept: int
     messages: tuple[Message, ...] = ()

@@ -134,14 +134,14 @@ class Artifact(Value, frozen=True, omit_defaults=True, gc=False):
     """Rich content a tool made. The model sees its name and summary only."""
 
     name: str
-    """A relative path, safe to write a file under: what would lead elsewhere is left out."""
+    """A relative path, safe to write a file under."""
     content: str
     """Text, or base64 when `base64` is set."""
     mime: str = "text/plain"
     base64: bool = False
     summary: str = ""
     blob: str = ""
-    """SHA-256 of the content where a journal keeps it beside its rows. Empty outside of a journal."""
+    """SHA-256 of the content where a journal keeps it beside its rows."""
 
     def __post_init__(self) -> None:
         name = safe_artifact_name(self.name)

@@ -50,6 +50,6 @@ class TreeSaved(EventBase, frozen=True, tag="tree_saved"):
     changes: TreeChanges = TreeChanges()
     """The difference from the tree before it."""
     skipped: tuple[str, ...] = ()
-    """What is in the folder and not in the tree, with the reason; the first of it."""
+    """What is in the folder and not in the tree, with the reason."""
     problem: str = ""
     """Why it could not be stored."""

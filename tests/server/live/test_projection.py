@@ -19,10 +19,8 @@ from treadle._types.usage import Usage
 from treadle._view import items as it
 
 HTTP = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
-_ROWS = re.findall(
-    r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", HTTP.read_text("utf-8").partition("## Bodies")[0], re.MULTILINE
-)
-DOCUMENTED = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in _ROWS}
+_ROWS = re.findall(r"^- `(\w+)`: .*\(`([\w ]+)`\)$", HTTP.read_text("utf-8").partition("## Bodies")[0], re.MULTILINE)
+DOCUMENTED = {name: set(fields.split()) for name, fields in _ROWS}
 CALL = ToolCall("c1", "add", {"a": 1})
 SECOND = ToolCall("c2", "echo", {"text": "x"})
 

@@ -23,8 +23,7 @@ class RetryPolicy(Struct, frozen=True):
     cap: Pause = 60.0
     """The limit of a pause, unless the server asks for a longer one."""
     patience: Pause = 300.0
-    """The longest pause a server may ask for. When it asks for more (a day's quota is used up), the call fails at once
-    with the reason, so that a fallback model can take over."""
+    """The longest pause a server may ask for; when it asks for more, the call fails at once."""
 
     def __post_init__(self) -> None:
         check_fields(self, "RetryPolicy.")

@@ -47,18 +47,17 @@ class NewRun(In, frozen=True):
     follows: Annotated[str, Meta(max_length=64, pattern="^[A-Za-z0-9_.-]*$")] = ""
     """Which run of the conversation it continues, where it has branches; the newest when not given."""
     history: Annotated[list[PastMessage], Meta(max_length=1000)] = []
-    """Earlier messages, for clients that keep conversations themselves; not with an existing `conversation`."""
+    """Earlier messages, for clients that keep conversations themselves."""
     settings: RunSettings = RunSettings()
     tools: Annotated[list[ClientTool], Meta(max_length=128)] = []
-    """Tools of the caller, beside those of the agent: the caller executes their calls and gives the results."""
+    """Tools whose calls the caller executes."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the answer, an object: the run's `output` fits it."""
     run_id: RunId | None = None
-    """Choose it yourself to make the request safe to repeat: the same id gives the same run. Ids are each user's own:
-    one that does not begin with the `id_prefix` of the session stands for the `run_id` that is returned."""
+    """Choose it yourself to make the request safe to repeat. One that does not begin with the `id_prefix` of the
+    session stands for the `run_id` that is returned."""
     stream: Literal["plain", "full", "items"] | None = None
-    """Answer with the run's events, as `GET /api/runs/{run_id}/events` gives them with this `detail`: one request less
-    before the first word. Where the server has no stream left, the answer is the ids."""
+    """Answer with the run's events, as `GET /api/runs/{run_id}/events` gives them with this `detail`."""
 
 
 class NewMessage(In, frozen=True):
@@ -109,7 +108,7 @@ class Fork(In, frozen=True):
     question: Annotated[str, Meta(max_length=200_000)] = ""
     """Asked instead of the old question; only with `at: 0`."""
     branch: bool = False
-    """Whether the new run stays in the conversation, in place of the old one; else it begins a conversation."""
+    """Stay in the conversation, in place of the old run."""
 
 
 class Login(In, frozen=True):

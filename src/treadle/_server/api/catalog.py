@@ -82,7 +82,7 @@ async def list_runs(call: Call) -> Response:
 
 @routes("GET", "/api/overview", Overview, query=FilterQuery)
 async def overview(call: Call) -> Response:
-    """Count and sum up runs: how they ended, their costs and durations, by agent, model, tool and time."""
+    """Count and sum up runs, by agent, model, tool and time."""
     return answer(await call.runs.overview(**_only(call.query)))
 
 

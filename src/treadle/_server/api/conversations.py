@@ -129,7 +129,7 @@ async def get_conversation(call: Call) -> Response:
 
 @routes("GET", "/api/conversations/{conversation_id}/export", "text/html", query=Branch, errors=(404,))
 async def export_conversation(call: Call) -> Response:
-    """Export a branch of a conversation as one page of HTML that replays it and needs nothing else.
+    """Export a branch of a conversation as one page of HTML.
 
     The branch is the one that leads to the run `until`, or to the newest.
     """

@@ -150,7 +150,7 @@ async def run_tree_files(call: Call) -> Response:
 
 @routes("GET", "/api/runs/{run_id}/trees/{seq}/bring", BringBody, query=BringQuery, errors=(403, 404, 409))
 async def show_bring(call: Call) -> Response:
-    """Show what would change in the person's folder if what the run has done until this tree were brought into it."""
+    """Show what bringing a tree would change in the person's folder."""
     return await _bring(call, exact=call.query.exact)
 
 
@@ -201,7 +201,7 @@ async def _workspace(call: Call, run_id: OwnedRun) -> Workspace | None:
 
 @routes("GET", "/api/runs/{run_id}/trees/{seq}/file", "*/*", query=FileQuery, errors=(404, 409))
 async def run_tree_file(call: Call) -> Response:
-    """Return a file of a tree, to be shown in a sandbox without scripts, network or an origin."""
+    """Return a file of a tree."""
     query: FileQuery = call.query
     steps, objects = await _open(call)
     step = _chosen(steps, _number(call.path("seq")))

@@ -39,7 +39,7 @@ class GroundsBody(Struct, frozen=True):
 
 @routes("GET", "/api/runs/{run_id}/grounds", GroundsBody, errors=(404, 409))
 async def run_grounds(call: Call) -> Response:
-    """Return what the records of a run say about each sentence of its answer, and what became of calls that act."""
+    """Return the grounds of an answer, and what became of calls that act."""
     grounds = await _computed(call, grounds_of_answer)
     claims = [msgspec.structs.replace(claim, grounds=_quoted(claim.grounds)) for claim in grounds.claims]
     counts, ledger = dict(summary(grounds.claims)), list(grounds.ledger)

@@ -59,7 +59,7 @@ async def run_request(call: Call) -> Response:
 
 @routes("GET", "/api/runs/{run_id}/artifacts/{name:path}", "*/*", tag="runs", query=b.ArtifactQuery, errors=(404, 409))
 async def run_artifact(call: Call) -> Response:
-    """Return a file that a tool made, to be shown in a sandbox without scripts, network or an origin."""
+    """Return a file that a tool made."""
     query: b.ArtifactQuery = call.query
     run_id = await call.owned_run()
     artifact = find_artifact(await call.hub.records(run_id), call.path("name"), query.call_id)
@@ -120,6 +120,6 @@ async def compare_runs(call: Call) -> Response:
 
 @routes("GET", "/api/runs/{run_id}/prefixes", PrefixList, errors=(404,))
 async def run_prefixes(call: Call) -> Response:
-    """Show the prefix that each request shares with the one before it, and where and why that ends."""
+    """Show the prefix that each request shares with the one before it."""
     run_id = await call.owned_run()
     return answer(PrefixList(prefixes(await call.hub.records(run_id))))

@@ -276,7 +276,7 @@ async def resume_run(call: Call) -> Response:
 
 @routes("POST", "/api/runs/{run_id}/fork", {201: b.Created}, body=b.Fork, errors=(404, 409))
 async def fork_run(call: Call) -> Response:
-    """Start a new run that shares this one's records up to a point: elsewhere, or in its place (`branch`)."""
+    """Start a new run with this one's records up to a point."""
     run_id = await call.owned_run()
     fork: b.Fork = call.body
     plan = ForkPlan(at=fork.at, question=fork.question, message=fork.message, branch=fork.branch)

@@ -127,7 +127,7 @@ async def _search(searches: Any, agent: Any, run_id: str, requests: int, files: 
 
 @routes("GET", "/api/runs/{run_id}/why", WhyBody, errors=(404,))
 async def run_why(call: Call) -> Response:
-    """Return why a run went wrong, as far as it is known: the expectation, the experiments, the causes."""
+    """Return why a run went wrong, as far as it is known."""
     run_id = await call.owned_run()
     return answer(await _cause_body(call, run_id))
 

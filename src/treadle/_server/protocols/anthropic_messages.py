@@ -119,7 +119,7 @@ async def create_message(call: Call) -> Response:
 
 @routes("POST", "/v1/messages/count_tokens", TokenCount, body=CountRequest, errors=(404,))
 async def count_tokens(call: Call) -> Response:
-    """Estimate the tokens of an agent's first request for these messages, with its own instructions and tools."""
+    """Estimate the tokens of an agent's first request for these messages."""
     asked = _agent_request(call.body)
     question: Any = "\n".join(map(str, asked.results.values())) if asked.results else asked.content
     run = call.hub.agent(asked.agent).prepare(question or "-", history=asked.history, client_tools=asked.tools)
