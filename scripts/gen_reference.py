@@ -208,7 +208,8 @@ def cli_page() -> str:
     parser, _modules = build_parser(list(COMMANDS))
     parts = [
         NOTE + "# The command line\n\n",
-        f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n",
+        f"```text\n{(parser.description or '').strip()}\n\n{(parser.epilog or '').strip()}\n```\n\n"
+        "An option with `...` may be repeated.\n",
     ]
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     counts = Counter(row for command in commands.choices.values() for row in all_rows(command))
@@ -256,7 +257,7 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agen
 def option_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
     hidden = (argparse._SubParsersAction, argparse._HelpAction)
     shown = [one for one in parser._actions if not isinstance(one, hidden) and one.help != argparse.SUPPRESS]
-    return [(f"`{invocation(action)}`", action.help or "") for action in shown]
+    return [(f"`{invocation(action)}`", (action.help or "").removesuffix("; may be repeated")) for action in shown]
 
 
 def commands_below(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.ArgumentParser]]:
@@ -281,7 +282,8 @@ def invocation(action: argparse.Action) -> str:
     names = ", ".join(action.option_strings)
     if action.nargs == 0:
         return names
-    return f"{names} {choices or action.metavar or action.dest.upper()}"
+    more = " ..." if isinstance(action, argparse._AppendAction) else ""
+    return f"{names} {choices or action.metavar or action.dest.upper()}{more}"
 
 
 def pages() -> dict[Path, str]:

@@ -261,12 +261,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibrate",
         action="store_true",
-        help="for a small model: find how probable an answer is where it wants one, rather than a tool (minutes)",
+        help="for a small model: find its decision thresholds (minutes)",
     )
     parser.add_argument(
         "--no-adapter",
         action="store_true",
-        help="with --calibrate: a local model without its adapter for tool use (with it, none can be calibrated)",
+        help="with --calibrate: a local model without its adapter",
     )
 
 

@@ -16,13 +16,13 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "acp",
         description="Serve an editor (Zed, JetBrains and others) over the Agent Client Protocol: the editor starts "
-        "this command. The agent works on the folder of its session, and the user is asked before it changes anything.",
+        "this command.",
         epilog=exit_codes.HELP,
         formatter_class=HelpLines,
     )
     line = "what it works on: host (the editor's folder itself), or a copy of it"
     parser.add_argument("-w", "--workspace", choices=BACKENDS, default="host", help=line)
-    line = "commands that need no question, such as 'git status|pytest *'; may be repeated"
+    line = "commands that need no question, such as 'git status|pytest *'"
     repeatable(parser, "--allow", metavar="RULES", help=line)
     add_agent_options(parser)
     add_journal_option(parser)

@@ -16,8 +16,8 @@ BACKENDS = ("sandbox", "copy", "worktree", "host")
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "code",
-        description="Work on the files of this folder. Your own files stay as they are until you say /apply: the agent "
-        "has a copy, each step of which is stored and can be gone back to (/fork N, /undo). Several can work at once.",
+        description="Work on a copy of this folder, each step of which can be gone back to (/fork N, /undo), until you "
+        "say /apply.",
         epilog=exit_codes.HELP,
         formatter_class=HelpLines,
     )
@@ -26,13 +26,13 @@ def register(commands: Any) -> None:
         "-w",
         "--workspace",
         choices=BACKENDS,
-        help="sandbox (a copy without network, where nothing needs a question; the default where bubblewrap can be "
-        "used), copy, worktree (a checkout of what is committed), host (your files themselves, asked for each change)",
+        help="sandbox (a copy without network; the default where bubblewrap can be used), copy, worktree (a git "
+        "checkout), host (your files themselves)",
     )
     flag(parser, "--network", help="let programs in the sandbox use the network; what may send is then asked about")
-    line = "a host that programs in the sandbox may reach, like pypi.org or *.example.com; may be repeated"
+    line = "a host that programs in the sandbox may reach, like pypi.org or *.example.com"
     repeatable(parser, "--host", metavar="HOST", help=line)
-    line = "commands that need no question, such as 'git status|pytest *'; may be repeated"
+    line = "commands that need no question, such as 'git status|pytest *'"
     repeatable(parser, "--allow", metavar="RULES", help=line)
     earlier = parser.add_mutually_exclusive_group()
     earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="go on with the newest one here")

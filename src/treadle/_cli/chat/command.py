@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "chat",
-        description="A conversation. A line typed while it works is sent to it. Ctrl-C stops the answer; "
-        "pressed twice, it ends the chat. /help lists the commands.",
+        description="A conversation. A line typed while it works is sent to it; Ctrl-C stops the answer, twice the "
+        "chat. /help lists the commands.",
         epilog=exit_codes.HELP,
         formatter_class=HelpLines,
     )

@@ -44,18 +44,18 @@ def register(commands: Any) -> None:
     )
     line = "a file with one task a line, or a folder with tasks.json and wiki.json (HotpotQA)"
     parser.add_argument("tasks", metavar="TASKS", help=line)
-    line = "the tools that the tasks name: module:name, file.py:name or a built-in tool; may be repeated"
+    line = "the tools that the tasks name: module:name, file.py:name or a built-in tool"
     repeatable(parser, "-t", "--tools", metavar="NAME", help=line)
     what = parser.add_argument_group("what is compared")
-    repeatable(what, "-m", "--model", metavar="PROVIDER:MODEL", help="may be repeated")
-    line = "how tool calls are written, 'auto' if not given; may be repeated"
+    repeatable(what, "-m", "--model", metavar="PROVIDER:MODEL", help="the models")
+    line = "how tool calls are written, 'auto' if not given"
     repeatable(what, "-d", "--dialect", metavar="NAME", help=line)
     what.add_argument("-p", "--preset", choices=PRESETS, default="default", help="settings that belong together")
     repeatable(what, "--set", metavar="NAME=VALUE", help="any setting, such as temperature=0.2")
     which = parser.add_argument_group("which tasks, how often")
     line = "only the tasks for development, or only those held out"
     which.add_argument("--split", choices=("dev", "held"), default="", help=line)
-    repeatable(which, "--kind", metavar="KIND", help="only tasks of this kind; may be repeated")
+    repeatable(which, "--kind", metavar="KIND", help="only tasks of this kind")
     which.add_argument("--limit", type=count, metavar="N", help="at most N tasks, taken from all kinds in turn")
     which.add_argument("--repeats", type=count, default=1, metavar="N", help="run every task N times")
     which.add_argument("--parallel", type=count, default=1, metavar="N", help="N runs at a time")
@@ -63,10 +63,7 @@ def register(commands: Any) -> None:
     parser.add_argument("-o", "--out", metavar="DIR", help="write report.md, report.html and results.jsonl there")
     line = "exit with 1 if a variant solves less"
     parser.add_argument("--min", type=float, default=0.0, metavar="PERCENT", help=line)
-    line = (
-        "look for the single change that fixes most failed tasks and breaks none, with at most so many model "
-        "requests for each variant (400)"
-    )
+    line = "look for the change that fixes most failed tasks and breaks none, with at most so many model requests (400)"
     parser.add_argument("--why", type=count, nargs="?", const=400, metavar="REQUESTS", help=line)
     flag(parser, "-q", "--quiet", help="no progress")
     add_journal_option(parser)

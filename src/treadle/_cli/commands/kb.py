@@ -13,7 +13,7 @@ from treadle._cli.setup.options import count
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "kb",
-        description="Build and search a knowledge base: one SQLite file of text, Markdown, HTML, PDF and office files.",
+        description="Build and search a knowledge base, one SQLite file.",
     )
     parts = parser.add_subparsers(dest="part", required=True)
     for name, line in (

@@ -25,14 +25,14 @@ def register(commands: Any) -> None:
     serve = actions.add_parser(
         "serve",
         help="serve agents and tools as an MCP server",
-        description="Serve agents and tools as an MCP server, over standard input and output unless --http is given.",
+        description="Serve agents and tools as an MCP server, over standard input and output or --http.",
     )
-    repeatable(serve, "-f", "--file", metavar="FILE", help="a document whose agent is served; may be repeated")
+    repeatable(serve, "-f", "--file", metavar="FILE", help="a document whose agent is served")
     repeatable(serve, "-t", "--tools", metavar="NAME", help="a built-in tool, module:name or file.py:name")
     line = "the model of the agents, instead of those in the documents"
     serve.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help=line)
     flag(serve, "--runs", help="recorded runs as resources (treadle://runs)")
-    line = "a knowledge base as resources (treadle://knowledge/NAME); may be repeated"
+    line = "a knowledge base as resources (treadle://knowledge/NAME)"
     repeatable(serve, "--kb", metavar="NAME=FILE", help=line)
     add_journal_option(serve)
     serve.add_argument("--http", type=port, metavar="PORT", help="serve over HTTP on 127.0.0.1; 0 for any free port")

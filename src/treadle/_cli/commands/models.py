@@ -19,10 +19,7 @@ def register(commands: Any) -> None:
     parts = parser.add_subparsers(dest="part", metavar="PART")
     prices = parts.add_parser("prices", help="show what models cost, with date and source, or update the list")
     prices.add_argument("model", nargs="*", help="models to show, as provider:model")
-    line = (
-        "use another list: {date, source, models: {name: {input, output, cached, window}}} in dollars per million "
-        "tokens, or LiteLLM's model_prices_and_context_window.json"
-    )
+    line = "use another list, in dollars per million tokens, or LiteLLM's"
     prices.add_argument("--update", metavar="FILE_OR_URL", help=line)
     flag(prices, "--reset", help="use the built-in list only")
     parts.add_parser("list", help="the models that can be used")

@@ -33,7 +33,7 @@ def register(commands: Any) -> None:
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=HelpLines,
     )
-    line = "the question; what is piped in goes with it, or is the question where none is given (or '-')"
+    line = "the question; what is piped in goes with it, or is the question ('-')"
     parser.add_argument("question", nargs="?", help=line)
     add_agent_options(parser, attach=True)
     add_output_options(parser)

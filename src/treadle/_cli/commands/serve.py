@@ -25,12 +25,12 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--tokens", metavar="FILE", help="a file with lines of 'user token'; or set one token in TREADLE_TOKEN"
     )
-    line = "a user who may read /metrics; may be repeated (without it: the only user)"
+    line = "a user who may read /metrics (without it: the only user)"
     repeatable(parser, "--operator", metavar="USER", help=line)
     parser.add_argument("--name", default="", help="the name of the agent in the API")
-    line = "a model that may be chosen for a conversation instead of the agent's own; may be repeated"
+    line = "a model that may be chosen for a conversation"
     repeatable(parser, "--offer", metavar="MODEL", help=line)
-    line = "a preset that may be chosen for a conversation; may be repeated (without tokens: all but 'code')"
+    line = "a preset that may be chosen for a conversation (without tokens: all but 'code')"
     repeatable(parser, "--offer-preset", metavar="NAME", help=line)
     flag(parser, "--leave", help="do not resume the runs that an earlier server left unfinished")
     parser.add_argument("--prefix", default="", metavar="PATH", help="the path a reverse proxy serves it under")

@@ -36,7 +36,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--listen", type=port, metavar="PORT", help="wait for programs on this port of 127.0.0.1")
     line = "with --listen: where requests go; NAME=URL for several, each under /NAME"
     repeatable(parser, "--to", metavar="URL", help=line)
-    line = "one more server, for a program that finds its address some other way: it is given under /NAME"
+    line = "one more server, for a program that finds its address some other way, under /NAME"
     repeatable(parser, "--route", metavar="NAME=URL", help=line)
     parser.add_argument("--name", default="", help="the agent under which the runs are listed (the program's name)")
     parser.add_argument("--save", metavar="FOLDER", help="write the exchanges as files for tests into this folder")

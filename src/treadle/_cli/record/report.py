@@ -20,7 +20,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag, such as recorded")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this program")
-    line = "sum the runs of each agent, user, tenant (acme of the user acme/ann) or day"
+    line = "sum the runs of each agent, user, tenant or day"
     parser.add_argument("--by", default="program", choices=("program", "user", "tenant", "day"), help=line)
     parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
     line = "a file; a page if it ends in .html, else markdown"

@@ -75,7 +75,7 @@ def _register_reading(actions: Any) -> None:
     line = "show where each byte of a request came from, and what it cost"
     action = _action(actions, "explain", "explain:explain_run", line, aliases=("blame",))
     action.add_argument("--at", type=amount, metavar="N", help="the request of step N (default: the last one)")
-    line = "the request that record SEQ sent, for requests outside the steps, such as the planner's"
+    line = "the request that record SEQ sent, such as the planner's"
     action.add_argument("--record", type=amount, metavar="SEQ", help=line)
     flag(action, "--text", help="print the complete text")
     flag(action, "--json", help="as JSON lines")
@@ -131,12 +131,12 @@ def _register_experiments(actions: Any) -> None:
     repeatable(action, "--try-dialect", metavar="NAME", help="also try this dialect")
     repeatable(action, "--try-line", metavar="TEXT", help="also try this line of the prompt")
     repeatable(action, "--try-guard", metavar="NAME", help="also try with this plug-in")
-    line = "in place of a tool that may not run: what it returns (may be repeated)"
+    line = "in place of a tool that may not run: what it returns"
     action.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=line)
-    line = "ask the model once for each call that cannot be made what it would have returned"
+    line = "have the model guess what calls that cannot be made would have returned"
     flag(action, "--guess", help=line)
     repeatable(action, "--source", metavar="FILE", help="a file to look for the cause in")
-    flag(action, "--apply", help="after showing it and asking, apply the patch of the first cause to the file")
+    flag(action, "--apply", help="apply the patch of the first cause to the file, after asking")
     action.add_argument("--requests", type=count, default=120, metavar="N", help="at most so many model requests (120)")
     action.add_argument("--trials", type=count, default=1, metavar="N", help="repetitions of each experiment (1)")
     action.add_argument("--parallel", type=count, default=4, metavar="N", help="experiments at the same time (4)")
@@ -212,7 +212,7 @@ def _register_storing(actions: Any) -> None:
     flag(action, "--html", help="write a page that needs nothing else (also: a FILE that ends with .html)")
     flag(action, "--pytest", help="write a test that renders every request again and compares the bytes")
     flag(action, "--atif", help="write a trajectory in ATIF, as Harbor and Terminal-Bench read it")
-    line = "write pairs of request and reply that a model can be trained on (RUN 'all': every good run)"
+    line = "write pairs of request and reply to train a model on (RUN 'all': every good run)"
     flag(action, "--training", help=line)
     action.add_argument("--user", default="", metavar="NAME", help="with --training all: only the runs of this user")
     flag(action, "--imported", help="with --training all: also runs that were imported or recorded")
@@ -226,7 +226,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("-o", "--output", metavar="FILE", help="the file to write (proof-ID.jsonl); '-' for stdout")
 
     action = _action(actions, "import", "storage:import_files", "add exported runs to the journal", run="")
-    line = "exported runs, messages, traces of OpenTelemetry, Langfuse and LangSmith, ATIF trajectories; '-' for stdin"
+    line = "exported runs, messages, traces, trajectories; '-' for stdin"
     action.add_argument("files", nargs="+", metavar="FILE", help=line)
 
     action = _action(actions, "delete", "storage:delete_runs", "delete runs, and those of their sub-agents", run="")
@@ -235,7 +235,7 @@ def _register_storing(actions: Any) -> None:
     action = _action(actions, "gc", "storage:collect_garbage", "delete old finished runs", run="")
     action.add_argument("--older-than", default="30d", metavar="SPAN", help="such as 12h, 30d, 4w (30d)")
     action.add_argument("--keep", type=amount, default=0, metavar="N", help="but keep the newest N")
-    line = "which runs (finished); may be repeated"
+    line = "which runs (finished)"
     action.add_argument("--status", action="append", choices=_STATUSES, help=line)
 
 

@@ -60,8 +60,7 @@ def print_claims(claims: Sequence[Claim]) -> None:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "verify",
-        description="Check a file of `treadle runs proof`: that nothing in it was changed, that the answer and its "
-        "grounds follow from its records, and what they say about each sentence.",
+        description="Check a file of `treadle runs proof`, and say what its records say about each sentence.",
     )
     parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
     parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")

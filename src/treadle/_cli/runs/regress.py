@@ -36,8 +36,7 @@ No tool that may act ever runs: its calls are answered from the log, or by --stu
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "regress",
-        description="Compare recorded runs with what the program would do now: which cannot change, where the first "
-        "different byte of the others is, and how those end.",
+        description="Compare recorded runs with what the program would do now.",
         epilog=EXAMPLES + exit_codes.HELP,
         formatter_class=HelpLines,
     )
@@ -45,13 +44,13 @@ def register(commands: Any) -> None:
     parser.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag, such as kept")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this agent")
     parser.add_argument("-n", "--limit", type=count, default=1000, metavar="N", help="the newest N runs (1000)")
-    line = "at most so many model requests for runs that are affected (0: none goes on)"
+    line = "at most so many model requests for affected runs (0)"
     parser.add_argument("--budget", type=amount, default=0, metavar="REQUESTS", help=line)
     parser.add_argument("--parallel", type=count, default=4, metavar="N", help="runs at the same time (4)")
     line = "in place of a tool that may not run: what it returns"
     parser.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=line)
     repeatable(parser, "--again", metavar="TOOL", help="a pure tool to call again, in place of what the log says")
-    line = "tools that `git diff REV` touches, by what their code uses, are no longer answered for by the log"
+    line = "tools that `git diff REV` touches are not answered for by the log"
     parser.add_argument("--since", default="", metavar="REV", help=line)
     parser.add_argument("--baseline", metavar="FILE", help="outcomes that were accepted before")
     flag(parser, "--accept", help="accept what comes out: write it to the baseline")

@@ -23,8 +23,7 @@ def register(actions: Any) -> None:
     login = actions.add_parser(
         "login",
         help="log in at a remote MCP server",
-        description="Log in at a remote MCP server in a browser (OAuth 2.1). The tokens are kept in a file that only "
-        "you can read, and used and refreshed by every later run.",
+        description="Log in at a remote MCP server in a browser (OAuth 2.1), for every later run.",
     )
     _add_server(login)
     login.add_argument("--scope", default="", help="the rights to ask for, instead of those the server names")
@@ -36,8 +35,8 @@ def register(actions: Any) -> None:
     review = actions.add_parser(
         "review",
         help="say what the tools of a server do",
-        description="Say once what each tool of a server does. Without that every tool counts as one that acts, "
-        "whatever the server says; and so it does again when the server changes a name, a description or a schema.",
+        description="Say once what each tool of a server does; until then, and after every change of it, it counts as "
+        "one that acts.",
     )
     _add_server(review)
     for option, line in (

@@ -19,7 +19,7 @@ def flag(parser: Options, *names: str, help: str) -> None:
 
 def repeatable(parser: Options, *names: str, metavar: str, help: str) -> None:
     """Add an option that may be given several times; its value is a list."""
-    parser.add_argument(*names, action="append", default=[], metavar=metavar, help=help)
+    parser.add_argument(*names, action="append", default=[], metavar=metavar, help=f"{help}; may be repeated")
 
 
 def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) -> None:
@@ -29,36 +29,35 @@ def add_agent_options(parser: argparse.ArgumentParser, *, attach: bool = False) 
         "-m",
         "--model",
         metavar="MODEL",
-        help="such as openai:gpt-5-mini, ollama:llama3.2, ollama (its first one), http://host:8080/v1, "
-        "http://host:8080/v1#name, local:qwen2.5-coder-1.5b, or scripted:FILE",
+        help="such as openai:gpt-5-mini, ollama (its first one), http://host:8080/v1#name, local:qwen2.5-coder-1.5b, "
+        "scripted:FILE",
     )
     repeatable(
         agent,
         "-t",
         "--tools",
         metavar="NAME",
-        help="a built-in tool, module:name or file.py:name; may be repeated; 'none' for no tools",
+        help="a built-in tool, module:name or file.py:name; 'none' for no tools",
     )
     repeatable(
         agent,
         "--skills",
         metavar="PATH",
-        help="the folder of a skill that you have accepted; may be repeated; 'none' for no skills "
-        "(default: your own and those of this folder)",
+        help="the folder of an accepted skill; 'none' for no skills (default: your own and those of this folder)",
     )
     repeatable(
         agent,
         "--instructions",
         metavar="FILE",
-        help="a file for the system prompt; may be repeated; 'none' for none "
-        "(default: AGENTS.md, your own and those of folders you trust)",
+        help="a file for the system prompt; 'none' for none (default: AGENTS.md, your own and those of trusted "
+        "folders)",
     )
     agent.add_argument("-p", "--preset", choices=PRESETS, help="a set of settings")
     if attach:
         files: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "FILE"}
         line = "a JSON or YAML document that describes the agent; any other file goes with the question"
         agent.add_argument("-f", "--file", dest="files", **files, help=line)
-        line = "files that go with the question: text of any kind (also JSON and YAML), images, PDF, sound"
+        line = "files that go with the question: text, images, PDF, sound"
         agent.add_argument("--attach", **files, help=line)
     else:
         agent.add_argument("-f", "--file", metavar="FILE", help="a JSON or YAML document that describes the agent")

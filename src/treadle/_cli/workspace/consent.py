@@ -110,8 +110,7 @@ def say(text: str) -> None:
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "trust",
-        description="Trust a folder: agents at the terminal read its AGENTS.md from then on. "
-        "It holds for this folder alone, not for those inside it.",
+        description="Trust a folder, not those inside it: agents at the terminal read its AGENTS.md from then on.",
     )
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help="the folder to trust")
     flag(parser, "--list", help="list the trusted folders")

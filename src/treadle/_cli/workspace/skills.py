@@ -23,8 +23,8 @@ _LONG_BODY = 500
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "skills",
-        description="Agent Skills: folders with a SKILL.md. Those of this folder (.treadle/skills, .agents/skills, "
-        ".claude/skills) and your own are given to agents at the terminal once you have accepted them.",
+        description="Agent Skills of this folder (.treadle/skills, .agents/skills, .claude/skills) and your own, which "
+        "agents get once you have accepted them.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="list the skills found here, and whether you have accepted them")
