@@ -132,7 +132,7 @@ def _register_experiments(actions: Any) -> None:
     repeatable(action, "--try-line", metavar="TEXT", help="also try this line of the prompt")
     repeatable(action, "--try-guard", metavar="NAME", help="also try with this plug-in")
     line = "in place of a tool that may not run: what it returns"
-    action.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=line)
+    action.add_argument("--stub", action="append", default=[], metavar="TOOL=TEXT", help=f"{line}; may be repeated")
     line = "have the model guess what calls that cannot be made would have returned"
     flag(action, "--guess", help=line)
     repeatable(action, "--source", metavar="FILE", help="a file to look for the cause in")
@@ -236,7 +236,7 @@ def _register_storing(actions: Any) -> None:
     action.add_argument("--older-than", default="30d", metavar="SPAN", help="such as 12h, 30d, 4w (30d)")
     action.add_argument("--keep", type=amount, default=0, metavar="N", help="but keep the newest N")
     line = "which runs (finished)"
-    action.add_argument("--status", action="append", choices=_STATUSES, help=line)
+    action.add_argument("--status", action="append", choices=_STATUSES, help=f"{line}; may be repeated")
 
 
 def _register_files(actions: Any) -> None:
