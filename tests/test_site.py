@@ -62,8 +62,8 @@ def test_the_picture_shows_the_layers_that_are_held(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", sorted(set(FOREIGN_NAMES)))
 def test_every_name_of_the_descriptions_is_mapped(name: str):
     pages = [page.read_text("utf-8") for page in (DOCS / "migrate").glob("*.md")]
-    rows = [line for page in pages for line in page.splitlines() if line.startswith("|")]
-    assert any(re.search(rf"(?<![A-Za-z_]){re.escape(name)}(?![A-Za-z_])", row.split("|")[1]) for row in rows)
+    rows = [line for page in pages for line in page.splitlines() if line.startswith("- ")]
+    assert any(re.search(rf"(?<![A-Za-z_]){re.escape(name)}(?![A-Za-z_])", row.partition(": ")[0]) for row in rows)
 
 
 def test_every_page_is_in_the_navigation():
