@@ -102,7 +102,7 @@ def entry(name: str, location: str) -> str:
 
 
 def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: str) -> str:
-    bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
     init, owner = _init(node, location)
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
     if node.bases and name.endswith("Error") and owner != name:
@@ -115,7 +115,7 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
         head = ON_OTHER_PAGES[name]
     elif init is not None:
         head = _signature(name, init, method=True)
-    elif fields and "Struct" in bases:
+    elif fields and {"Struct", "Value"} & set(bases):
         head = _call(name, [_field(item) for item in fields])
     else:
         head = ""

@@ -116,7 +116,6 @@ LONGEST = (
     "public/test_typed.py",
     "web/",
     "local/",
-    "test_first_hour.py",
     "test_release.py",
     "tools/sandbox/test_ordinary_user.py",
 )
