@@ -15,7 +15,7 @@ check = load_script("check_comparison")
 PAGE = (ROOT / "docs" / "comparison.md").read_text("utf-8")
 ENGINES = check.engines_of(PAGE)
 CITATIONS = check.citations_of(PAGE)
-SECTIONS = [section.partition("\n") for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:-1]]
+SECTIONS = [section.partition("\n") for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]]
 
 
 @pytest.mark.parametrize(("feature", "body"), [(feature, body) for feature, _, body in SECTIONS])
