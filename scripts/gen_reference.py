@@ -139,7 +139,9 @@ def options_table(keywords: dict[str, Any], fields: list[Field], words: str) -> 
     for name, default in keywords.items():
         field = described.get(name) or Field(name, _KINDS.get(name, "Any"), "", "")
         shown = "" if default is NO_DEPS else repr(default)
-        rows.append(Field(name, field.kind, shown, field.description or words_for(words, name)))
+        group = settings_module.GROUPS.get(name)
+        below = f"[below](#{group.__name__.lower()})" if group else ""
+        rows.append(Field(name, field.kind, shown, below or field.description or words_for(words, name)))
     return list_of(rows)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import reference_words as words
-from markdown_tables import Field, argument, code, doc, items_of, list_of, own_list
+from markdown_tables import argument, code, doc, items_of, own_list
 
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
@@ -52,7 +52,7 @@ def _builtin_text(name: str) -> str:
     made = factory(**EXAMPLE_PARAMETERS.get(name, {}))
     parameters = inspect.signature(factory).parameters.values()
     rows = [
-        Field(given.name, str(given.annotation).strip("'\""), _default(given), "")
+        argument(given.name, str(given.annotation).strip("'\""), _default(given))
         for given in parameters
         if given.name != "client"  # for tests
     ]
@@ -60,8 +60,7 @@ def _builtin_text(name: str) -> str:
     if text.partition(".")[0].lower().startswith(BUILTINS[name].split()[0].lower()):
         text = ""  # it says the same
     parts = [f"\n## {name}\n\n{BUILTINS[name]}.\n\n", f"{text}\n\n" if text else ""]
-    shown = ", ".join(f"`{argument(row.name, row.kind, row.default)}`" for row in rows)
-    parts.append(f"Parameters: {shown}.\n" if rows else "")
+    parts.append(f"Parameters: `{'`, `'.join(rows)}`.\n" if rows else "")
     parts += [_tool_text(tool) for tool in (made if isinstance(made, list) else [made])]
     return "".join(parts)
 
@@ -74,23 +73,13 @@ def _tool_text(tool: Tool) -> str:
     flags = [f"`{tool.effect}`", *(["`untrusted`"] if tool.untrusted else [])]
     if tool.approval != "allow":
         flags.append(f"approval `{tool.approval}`")
-    text = " ".join(tool.description.split())
-    said = f"\n**`{tool.name}`** ({', '.join(flags)}):\n\n> {text}\n\n"
     required = tool.parameters.get("required", [])
-    rows = [
-        Field(name, _type(shape), "" if name in required else repr(shape.get("default")), shape.get("description", ""))
+    given = [
+        name if name in required else f"{name}={shape.get('default')!r}"
         for name, shape in tool.parameters.get("properties", {}).items()
     ]
-    return said + (list_of(rows) if rows else "")
-
-
-def _type(shape: dict[str, Any]) -> str:
-    if "enum" in shape:
-        return " | ".join(map(repr, shape["enum"]))
-    if "anyOf" in shape:
-        return " | ".join(_type(part) for part in shape["anyOf"])
-    kind = str(shape.get("type", "any"))
-    return f"array of {_type(shape['items'])}" if kind == "array" and "items" in shape else kind
+    text = " ".join(tool.description.split())
+    return f"\n`{tool.name}({', '.join(given)})` ({', '.join(flags)}):\n\n> {text}\n"
 
 
 def prompts_page(note: str) -> str:
