@@ -81,9 +81,9 @@ def test_what_cannot_be_read_has_no_preview(change: str):
         "text": b"<svg/>",
         "tall": good[:20] + b"\xff\xff\xff\xff" + good[24:],
     }
-    began = time.perf_counter()
+    began = time.thread_time()
     assert preview(bad[change]) == []
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5
     draw = random.Random(change)
     for _ in range(100):  # damaged anywhere: an empty preview, or some picture
         torn = bytearray(good)
