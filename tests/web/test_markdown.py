@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -56,6 +58,11 @@ def markdown(browser: Any, bundle: Callable[[str, str], str]) -> Iterator[Any]:
 
 def drawn(page: Any, source: str, open: bool = False) -> str:
     return str(page.evaluate("([text, open]) => markdown.blocks(text, open).join('\\n')", [source, open]))
+
+
+@pytest.mark.parametrize("text", ["1945.", "*", "+", "#", ">", "- *", "[1]: x", "1)\n2)"])
+def test_marks_that_mark_nothing_are_shown(markdown: Any, text: str):
+    assert re.fullmatch(r"<p[^>]*>(.*)</p>\s*", unescape(drawn(markdown, text)), re.DOTALL)[1] == text
 
 
 def test_every_kind(markdown: Any):

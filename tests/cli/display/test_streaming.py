@@ -24,8 +24,9 @@ def test_it_is_markdown_from_the_first_words():
     assert drawn("half of a **bold wor") == ["half of a **bold wor"]
 
 
-def test_a_number_with_a_dot_is_not_a_list_without_words():
-    assert drawn("It ended in\n\n1945.")[-1] == "1945."
+@pytest.mark.parametrize("text", ["1945.", "*", "+", "#", ">", "- *", "[1]: x", "1)\n2)"])
+def test_marks_that_mark_nothing_are_shown(text: str):
+    assert drawn(text) == [text.replace("\n", " ")]
 
 
 def test_only_the_end_is_shown():

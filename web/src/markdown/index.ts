@@ -199,7 +199,8 @@ export function blocks(source: string, open = false, find: Resolve = () => undef
   try {
     const end = source.length > LONGEST ? source.lastIndexOf("\n", LONGEST) + 1 || LONGEST : source.length;
     const tokens = open && end === source.length ? growing(source) : lex(source.slice(0, end), marked.defaults, stays);
-    const found = html(tokens, files);
+    const found = html(tokens, files, open);
+    if (!open && !found.length && source.trim()) return [asWritten(source.trim())];
     return end < source.length ? [...found, asWritten(source.slice(end))] : found;
   } catch {
     return [asWritten(source)]; // whatever a text does to the parser, the page stands
@@ -208,7 +209,12 @@ export function blocks(source: string, open = false, find: Resolve = () => undef
 
 const asWritten = (source: string): string => `<p class="pre">${escape(source)}</p>`;
 
-function html(tokens: TokensList, files: string): string[] {
+const MARKS = /^(?:heading|list|blockquote)$/;
+/** Whether a block may be marks that mark nothing, such as "*", the answer to "which operator?". */
+const mayMarkNothing = (token: Token): boolean => MARKS.test(token.type) && token.raw.length < 100 && !/\p{L}/u.test(token.raw);
+const markNothing = (html: string): boolean => !/<(?:img|button|span|hr|pre)/.test(html) && !html.replace(/<[^>]*>/g, "").trim();
+
+function html(tokens: TokensList, files: string, open: boolean): string[] {
   const links = JSON.stringify(tokens.links);
   if (!linked.has(links)) {
     if (linked.size >= KEPT / 10) linked.clear();
@@ -219,11 +225,13 @@ function html(tokens: TokensList, files: string): string[] {
   for (let at = 0; at < real.length; ) {
     const some = real.slice(at, at + (at < SINGLE ? 1 : TOGETHER));
     at += some.length;
-    const key = `${files}\n${linked.get(links)}\n${some.map((token) => token.raw).join("\n")}`;
+    const bare = !open && some.every(mayMarkNothing); // while more is coming they may become a list
+    const key = `${files}\n${bare}\n${linked.get(links)}\n${some.map((token) => token.raw).join("\n")}`;
     let html = drawn.get(key);
     if (html === undefined) {
       shown.clear();
       html = safe(marked.parser(Object.assign(some, { links: tokens.links })));
+      if (bare && markNothing(html)) html = asWritten(some.map((token) => token.raw).join("").trim());
       if (drawn.size >= KEPT) drawn.delete(drawn.keys().next().value as string);
       drawn.set(key, html);
     }

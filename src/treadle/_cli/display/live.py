@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import TextIO
 
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
@@ -27,19 +29,27 @@ RECENT_CHARS = 6_000
 
 
 class Marked(Markdown):
-    """Markdown whose links are written out, because the text of a link need not be its target, and in which a number
-    with a dot and nothing else ("1945.") is what it says, not a list without words."""
+    """Markdown whose links are written out, because the text of a link need not be its target, and in which marks that
+    mark nothing are words: the answer to "which operator?" is "*", not a list."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, hyperlinks=False)
-        tokens = self.parsed
-        for place in range(len(tokens) - 3, 0, -1):
-            item = tokens[place]
-            if [one.type for one in tokens[place - 1 : place + 3]] == _ONLY_A_NUMBER:
-                tokens[place - 1 : place + 3] = Markdown(f"{item.info}\\{item.markup}").parsed
+        lines, tokens, begin = text.splitlines(), list[Token](), 0
+        for end, token in enumerate(self.parsed, 1):
+            if token.level or token.nesting > 0:
+                continue
+            block, begin = self.parsed[begin:end], end
+            if block[0].type in _OF_MARKS and block[0].map and not any(one.content for one in block):
+                block = as_written("\n".join(lines[slice(*block[0].map)]))
+            tokens += block
+        self.parsed = tokens or as_written(text)
 
 
-_ONLY_A_NUMBER = ["ordered_list_open", "list_item_open", "list_item_close", "ordered_list_close"]
+_OF_MARKS = ("heading_open", "bullet_list_open", "ordered_list_open", "blockquote_open")
+
+
+def as_written(text: str) -> list[Token]:
+    return Markdown(re.sub(r"([^\w\s])", r"\\\1", text.strip())).parsed
 
 
 class StreamedMarkdown:
