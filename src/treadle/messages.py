@@ -1,4 +1,4 @@
-"""What a conversation is made of, and one exchange with a model: messages, parts, calls, requests, replies."""
+"""Messages, parts, calls, requests, replies."""
 
 from __future__ import annotations
 

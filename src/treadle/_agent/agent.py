@@ -94,10 +94,8 @@ class Agent(Surfaces[OutputT_co, DepsT], Closing):
     >>> agent = Agent("openai:gpt-5", tools=[search], system="You are a librarian.")
     >>> result = agent.run_sync("Who wrote Middlemarch?")
 
-    `Agent[City]` is one with `output_type=City`: its `result.output` is a `City`. `system` is a text, or a function of
-    the run (`RunContext`) that gives one when it starts. Settings come in groups, `limits=RunLimits(max_iterations=5)`,
-    or by their flat names, `max_iterations=5`. `async with Agent(...) as agent:` closes at its end what the agent has
-    opened.
+    `Agent[City]` is one with `output_type=City`: its `result.output` is a `City`. `async with Agent(...) as agent:`
+    closes at its end what the agent has opened.
     """
 
     takes_client_tools = True

@@ -37,7 +37,7 @@ IN_BATCH = 1_000
 
 
 class BatchAnswer(Value, Generic[OutputT_co], frozen=True, omit_defaults=True):
-    """What came of one question of a batch. `BatchAnswer[City]` is that of an agent with `output_type=City`."""
+    """What came of one question of a batch."""
 
     id: str
     answer: str

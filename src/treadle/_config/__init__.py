@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def load_agent(path: str | Path, *, model: str | Model | None = None, **options: Any) -> Agent[Any, Any]:
-    """The agent that a JSON or YAML document describes. A document with several components gives one agent, too.
+    """The agent that a JSON or YAML document describes.
 
     `model` replaces the models that the document names. `options` are keyword arguments of `Agent`.
     """

@@ -46,7 +46,7 @@ class PendingCall(Value, frozen=True):
 
 
 class RunResult(Value, Generic[OutputT_co], frozen=True):
-    """The answer and everything that led to it. `RunResult[City]` is that of an agent with `output_type=City`."""
+    """The answer and everything that led to it."""
 
     answer: str
     """What the user gets."""

@@ -32,7 +32,7 @@ _MAX_CHARS = 20_000
 
 class BackgroundAgents(Plugin):
     """Gives a run one tool for each agent, `start_NAME`, that returns at once. What the agent found comes as a message
-    between two steps; a run that is about to answer waits for those that still work."""
+    between two steps."""
 
     name = "background"
     brings_tools = True

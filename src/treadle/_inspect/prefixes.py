@@ -36,7 +36,7 @@ class PrefixUse(Struct, frozen=True):
 
 
 def prefixes(records: Sequence[Record]) -> list[PrefixUse]:
-    """Every request of a run, rendered again, and how much of it the cache could have. No model is called."""
+    """Every request of a run, and how much of it the cache could have."""
     before: dict[str, tuple[int, _Encoded, bytes]] = {}
     breaks, done = _breaks(records), _replies(records)
     found: list[PrefixUse] = []

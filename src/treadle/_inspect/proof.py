@@ -94,7 +94,7 @@ class Grounds(Struct, frozen=True):
 
 
 async def prove_answer(journal: Journal, run_id: str) -> bytes:
-    """The proof of a finished run: its answer, sentence by sentence, with the records each came from."""
+    """The proof of a finished run."""
     return await asyncio.to_thread(_proof, await export_run(journal, run_id, notes=False), run_id)
 
 
@@ -129,8 +129,8 @@ def _proof(export: bytes, run_id: str) -> bytes:
 
 
 def verify_proof(data: bytes, *, head: str = "") -> Verdict:
-    """Check a proof: its hashes, that the answer and its claims follow from the records, and that every request of the
-    run renders from them to what was sent. `head` is the last hash as it was given to you by another way."""
+    """Check a proof: its hashes, and that answer, claims and requests follow from its records. `head` is the last hash,
+    as it was given to you."""
     try:
         header, records, last, hashes = _read(data)
         answer = decode_json(last, _Answer)

@@ -111,7 +111,7 @@ class Segment(Struct, frozen=True):
 
 
 def blame(records: Sequence[Record], seq: int) -> list[Segment]:
-    """Every byte of the request that record `seq` sent, mapped to the records and the component that put it there.
+    """The request that record `seq` sent, each byte with the records and the component it came from.
 
     The tokens are the provider's count for this request, shared out by size.
     """

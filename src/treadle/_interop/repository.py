@@ -53,8 +53,7 @@ class RepositoryResult(Struct, frozen=True):
 async def run_repository(
     model: Model | str, task: str | PathLike[str], *, seconds: float = SECONDS, **settings: Any
 ) -> RepositoryResult:
-    """Let the preset `coding` work on a task, and run its test on the files that it left. `settings` are those of
-    `Agent`. Commands run in a sandbox without network where this system has one, else in a copy."""
+    """Let the preset `coding` work on a task, and run its test on the files that it left."""
     folder = Path(task)
     if missing := [name for name in ("repository", "issue.md", "test.sh") if not (folder / name).exists()]:
         raise ConfigError(f"{folder} is no task: there is no {missing[0]} in it")

@@ -62,7 +62,7 @@ class InboxItem(Struct, frozen=True, omit_defaults=True):
 
 
 class Journal(Protocol):
-    """Stores the records of runs, and an inbox for each run. Safe to share between runs of one event loop.
+    """Stores the records of runs, and an inbox for each run.
 
     A record's key is `(run, seq)`. `append` returns when the records are stored; a second writer of the same run gets
     `RunBusyError`. Whatever cannot be stored raises `JournalError`: an event that was not stored did not happen.

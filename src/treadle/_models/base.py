@@ -14,8 +14,7 @@ from treadle._types.request import Delta, Reply, Request, StreamPart
 
 @runtime_checkable
 class Model(Protocol):
-    """A language model, as the engine uses it. Failures are raised as `ModelError` or a subclass of it; any other
-    exception counts as one too (see `model_failure`)."""
+    """A language model, as the engine uses it. Failures are raised as `ModelError`."""
 
     @property
     def name(self) -> str: ...

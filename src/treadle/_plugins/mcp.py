@@ -22,9 +22,7 @@ from treadle._types.events import Noted, PhaseChanged
 
 
 class McpTools(Plugin):
-    """Offers the server's tools, all or those in `only`, under their own names; a name that is taken is prefixed with
-    the server's. A run whose server cannot be reached goes on without its tools, with a note in the log.
-    """
+    """Offers the server's tools, all or those in `only`; a name that is taken is prefixed with the server's."""
 
     brings_tools = True
 

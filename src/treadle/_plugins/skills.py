@@ -33,9 +33,8 @@ _MAX_LISTED = 40
 
 
 class Skills(Plugin):
-    """Folders with a SKILL.md, given as paths: each a skill, or a folder that holds skills. Scripts run in bubblewrap,
-    without a network; /work is `folder`, which they may change, or a temporary one. `Agent(skills=[...])` is this
-    plug-in with its defaults."""
+    """Folders with a SKILL.md, or folders of such. Scripts run in bubblewrap, without a network; /work is `folder`,
+    which they may change."""
 
     name = "skills"
     brings_tools = True

@@ -40,8 +40,8 @@ logger = get_logger()
 class Telemetry(Plugin):
     """How the runs of an agent are traced. Every agent is traced without it; give one to change how.
 
-    `content` puts questions, arguments and results into the spans; `provider` is the tracer provider to use in place of
-    the one set up for the whole program; `spans=False` keeps this agent out of the traces.
+    `content` puts questions, arguments and results into the spans; `provider` is another tracer provider; `spans=False`
+    keeps this agent out of the traces.
     """
 
     name = "telemetry"

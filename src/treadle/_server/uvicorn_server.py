@@ -41,7 +41,7 @@ def serve(
     log_level: str = "warning",
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until interrupted. Any address but the loopback needs tokens. `on_ready` is called with the address."""
+    """Serve until interrupted. Any address but the loopback needs tokens."""
     server = make_server(
         agents, journal, host=host, port=port, tokens=tokens, settings=settings, log_level=log_level, on_ready=on_ready
     )
@@ -60,7 +60,7 @@ def make_server(
     log_level: str = "warning",
     on_ready: Callable[[str], None] | None = None,
 ) -> Server:
-    """Make a server that has not started: call `run()`, or `await serve()` in an event loop of your own."""
+    """Make a server that has not started: call `run()`, or `await serve()`."""
     settings = settings or ServerSettings()
     if not is_loopback(host) and not tokens:
         raise ConfigError(f"listening on {host} lets other machines in: give tokens, or listen on 127.0.0.1")

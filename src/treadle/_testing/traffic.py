@@ -39,8 +39,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
 
 def load_traffic(path: str | Path) -> list[Exchange]:
-    """The exchanges of a `.jsonl` or `.jsonl.gz` file, or of all such files in a folder, as
-    `treadle record --save FOLDER` writes it. A line may have `url` (absolute) in place of `path`."""
+    """The exchanges of a `.jsonl` or `.jsonl.gz` file, or of all such files in a folder."""
     if Path(path).is_dir():
         files = sorted(file for file in Path(path).iterdir() if file.name.endswith((".jsonl", ".jsonl.gz")))
         return [exchange for file in files for exchange in load_traffic(file)]

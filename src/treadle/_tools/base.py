@@ -77,8 +77,7 @@ class ToolResponse(Struct, frozen=True, omit_defaults=True):
 class ToolContext(Protocol[DepsT_co]):
     """The run a tool works for; passed to the parameter that is annotated with this type.
 
-    `ToolContext[Database]` says what the tool needs of the program around it: `agent.run(question, deps=database)`
-    gives it as `context.deps`. The model never sees the parameter, and nothing of it is recorded.
+    `ToolContext[Database]` says that `context.deps` is what `agent.run(question, deps=database)` was given.
     """
 
     @property

@@ -44,9 +44,7 @@ def external_tool(
         waiting = result.pending[0]
         result = agent.resume_sync(result.run_id, results={waiting.call_id: {"name": "Ann"}})
 
-    `parameters` is the JSON Schema of its arguments, `returns` that of its results: both are checked. A result counts
-    as read from outside (`untrusted`) unless you say otherwise. With a journal the run may wait for any time, in no
-    process at all.
+    `parameters` is the JSON Schema of its arguments, `returns` that of its results: both are checked.
     """
     check_name(name)
     schema = NO_PARAMETERS if parameters is None else parameters

@@ -21,7 +21,7 @@ from treadle._types.errors import SchemaError
 
 
 class Extra:
-    """Marks a parameter that is filled by the extras of the previous tool; the model never sees it.
+    """Marks a parameter that is filled by the extras of the previous tool.
 
     def query(sql: str, connection: Annotated[Connection, Extra]) -> str: ...
     """

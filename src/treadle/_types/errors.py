@@ -102,7 +102,7 @@ class TransientModelError(ModelError):
 
 
 class RequestRefusedError(ModelError):
-    """The provider refused this request (4xx other than 408, 409 and 429); the same request would be refused again."""
+    """The provider refused this request, and would refuse it again."""
 
 
 class ContextOverflowError(RequestRefusedError):

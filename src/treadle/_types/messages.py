@@ -65,8 +65,7 @@ Content = str | tuple[TextPart | ImagePart | AudioPart | FilePart, ...]
 class ToolCall(Value, frozen=True, omit_defaults=True, gc=False):
     """One call the model asked for, read and ready to be checked.
 
-    `problem` is set when the arguments could not be read; such a call is answered with an error, never executed,
-    and `raw` keeps what the model wrote.
+    `problem` is set when the arguments could not be read; `raw` keeps what the model wrote.
     """
 
     id: str

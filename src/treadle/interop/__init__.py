@@ -1,5 +1,5 @@
-"""Agents inside the evaluations of others: the modules `inspect`, `harbor` and `terminal_bench` below this one, which
-need the extras of the same names, and `run_repository` for a task that is a folder."""
+"""Agents inside the evaluations of others: the modules `inspect`, `harbor` and `terminal_bench`, with the extras of the
+same names, and `run_repository` for a task that is a folder."""
 
 from __future__ import annotations
 

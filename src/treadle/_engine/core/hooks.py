@@ -26,7 +26,7 @@ IS_DEFAULT = "__treadle_default_hooks__"
 
 class Pause(Exception):
     """The run stops here, durably, until a person has answered. `calls` are what the person is asked about, `why` is
-    the reason of each by its id, where that is another than the pause's own."""
+    the reason of each by its id."""
 
     def __init__(self, reason: str, calls: Sequence[ToolCall] = (), why: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)

@@ -48,7 +48,7 @@ Review = Callable[[Plan], Any]
 
 
 class DagAgent(FlowAgent[OutputT_co]):
-    """An agent that plans first. Every step is a run of its own, with a model from the registry by the plan's hint.
+    """An agent that plans first. Every step is a run of its own.
 
     >>> dag = DagAgent("openai:gpt-5", tools=[search], max_rounds=3)
     >>> result = dag.run_sync("Compare the economies of Peru and Chile")

@@ -51,7 +51,7 @@ def read(records: Sequence[Record]) -> Pictured | None:
 
 
 def plan_diagram(records: Sequence[Record], format: Literal["mermaid", "svg"] = "mermaid") -> str:
-    """The last plan of a DAG run and the state of each step, drawn from the run's records."""
+    """The last plan of a DAG run and the state of each step, drawn."""
     return svg(records) if format == "svg" else mermaid(records)
 
 

@@ -150,7 +150,7 @@ def cases(report: Report) -> Table:
 
 
 def evaluation_report(name: str, trials: Sequence[Trial], format: Literal["markdown", "html"] = "markdown") -> str:
-    """The results of `run_tasks` as a page: shares with their intervals, effort per run, and every run."""
+    """The results of `run_tasks` as a page."""
     report = make_report(name, trials)
     return html(report) if format == "html" else markdown(report)
 

@@ -65,12 +65,11 @@ async def regress(
 ) -> Report:
     """Say of each recorded run whether the changed `agent` can do anything else, and what it does then.
 
-    `agent` is the agent as it is now, or a function that makes it for the records of a run. With `requests`, runs that
-    are affected go on by asking its model, at most so often in all. Runs are judged by the marks in their notes
-    (`treadle runs keep`), else by whether they end alike.
+    `agent` is the agent as it is now, or a function that makes it for the records of a run. With `requests`, affected
+    runs go on by asking its model, at most so often in all.
 
-    A tool whose code is not the recorded one, that `again` names, or that a change in `folder` since a git revision
-    (`since`) touches is called again if it is `pure`; otherwise its run is unclear, unless there is a stub.
+    A tool that has changed, that `again` names, or that git says a change in `folder` `since` a revision touches is
+    called again if it is `pure`.
     """
     budget, slots = SearchBudget(requests), asyncio.Semaphore(parallel)
     others = [*([Stubs(stubs)] if stubs else []), *stand_ins]

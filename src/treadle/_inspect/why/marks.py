@@ -75,7 +75,7 @@ async def mark_wrong(
     args: dict[str, Any] | None = None,
     step: Amount = 0,
 ) -> RunInfo:
-    """Mark a run's answer, or one `step` of it, as wrong, and say what was expected: a text, or a call.
+    """Mark a run's answer, or one `step` of it, as wrong, and say what was expected.
 
     The mark is added to the run's note, its thumb is set to down, and `find_causes` judges by it.
     """

@@ -14,7 +14,7 @@ LOOK_AGAIN = (
 
 
 class GiveUpGuard(Plugin):
-    """Small models give up after one result or one error. Acts only in dialects in which a model says that it failed.
+    """Acts only in dialects in which a model says that it failed.
 
     When no tool on offer can do harm, the next reply has to be a call: a model that has given up once repeats itself.
     Otherwise it has to think first.

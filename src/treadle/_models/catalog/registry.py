@@ -26,7 +26,7 @@ _LAZY_IMPORTS = {
 
 
 class ModelRegistry:
-    """Models by name and role. The default is the first one with the role `general`, else the first registered."""
+    """Models by name and role."""
 
     def __init__(self) -> None:
         self._models: dict[str, Model] = {}
@@ -69,9 +69,8 @@ class ModelRegistry:
 
 
 def resolve_model(spec: str | Model, **options: Any) -> Model:
-    """A model from `"provider:model"`, `"model@Provider"`, the address of a compatible server (`"http://host:8080/v1"`,
-    or with `#model` behind it), the name of a server on this machine (`"ollama"`), or one that is a model already.
-    Without a model's name, the first one that the server lists is used.
+    """A model from `"provider:model"`, `"model@Provider"`, the address of a server (`"http://host:8080/v1"`, with
+    `#model` behind it or its first one), or the name of one on this machine (`"ollama"`).
 
     `options` go to the model's constructor (`base_url`, `api_key`, `abilities`, ...).
     """

@@ -20,8 +20,7 @@ _MAX_TEXT = 500
 
 
 class ToolSearch(ToolSelection):
-    """`embed`: a function from texts to vectors, or the name of an embedding model (`minilm` is on this machine, with
-    the extra `embeddings`). Where it fails, one model call selects, as without it."""
+    """`embed`: a function from texts to vectors, or the name of an embedding model."""
 
     def __init__(self, embed: Embedder | str = MINILM, *, provider: bool = False) -> None:
         """`provider`: all tools are sent, and a provider that can (Anthropic, OpenAI's Responses) keeps them from the

@@ -27,7 +27,7 @@ _MAX_MESSAGES = 20
 
 
 class QuestionRewrite(Plugin):
-    """Only with more than `above` messages, the question included. If it fails, the question stays as it was asked."""
+    """Only with more than `above` messages."""
 
     name = "rewrite"
     harmless = True

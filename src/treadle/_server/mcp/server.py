@@ -234,7 +234,7 @@ async def serve_mcp(
     resources: Sequence[McpResource] = (),
     prompts: Sequence[McpPrompt] = (),
 ) -> None:
-    """Serve a toolkit to MCP clients: over standard input and output, or with `port` over HTTP on this machine."""
+    """Serve a toolkit to MCP clients, over standard input and output, or HTTP with `port`."""
     server = make_server(toolkit, name, resources=resources, prompts=prompts)
     await (serve_stdio(server) if port is None else serve_http(server, port))
 

@@ -48,8 +48,7 @@ class McpResource(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class McpPrompt(Struct, frozen=True, kw_only=True):
-    """A prompt that MCP clients offer their users. `render` gets the arguments by name, and gives text, parts or
-    messages."""
+    """A prompt that MCP clients offer their users; `render` gives text, parts or messages."""
 
     name: str
     render: Callable[..., Content | Sequence[Message] | Awaitable[Content | Sequence[Message]]]

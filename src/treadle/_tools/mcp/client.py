@@ -58,7 +58,7 @@ class _LoopState:
 
 
 class McpServer:
-    """One MCP server. It is connected when first used, and again when used after the connection was lost."""
+    """One MCP server, connected when it is used."""
 
     @bounded
     def __init__(

@@ -114,7 +114,7 @@ def _load(path: Path) -> Skill:
 
 
 def load_skills(given: Iterable[str | os.PathLike[str] | Skill]) -> tuple[Skill, ...]:
-    """Skills, folders of one skill each, and folders that hold such folders; a name may stand only once."""
+    """Skills, folders of one skill each, and folders that hold such folders."""
     skills: dict[str, Skill] = {}
     for item in given:
         for skill in _skills_of(item):

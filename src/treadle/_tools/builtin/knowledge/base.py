@@ -65,7 +65,7 @@ class Chunk(Struct, frozen=True, omit_defaults=True):
 
 
 class KnowledgeBase:
-    """A searchable set of documents. Every call opens the file again, so threads and processes may share it."""
+    """A searchable set of documents, which threads and processes may share."""
 
     @bounded
     def __init__(self, path: str | Path, *, chunk_chars: Count = 1_200, overlap: Amount = 200) -> None:
