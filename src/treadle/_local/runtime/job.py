@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from treadle._local.runtime.prompt import NO_GUIDANCE, CompletionReader, constraint_of, prompt_items, tuning_settings
+from treadle._local.runtime.forced import Alternatives, alternatives_of
+from treadle._local.runtime.prompt import (
+    NO_GUIDANCE,
+    CompletionReader,
+    constraint_of,
+    prompt_items,
+    tuning_settings,
+    with_guidance,
+)
 from treadle._local.runtime.prompt_cache import shared_prefix_of
 from treadle._local.runtime.runtime import ORIGIN, Runtime
 from treadle._local.runtime.slots import Segment, Slot, owner_of
@@ -19,7 +27,7 @@ from treadle._models.transport.decision import OPTIONS, decision_point
 from treadle._models.transport.wire import encode
 from treadle._types.errors import ModelError
 from treadle._types.profile import Profile
-from treadle._types.request import Reply, Request, StreamPart
+from treadle._types.request import Delta, Reply, Request, StreamPart
 
 T = TypeVar("T")
 MAX_TOKENS = 1024
@@ -158,7 +166,11 @@ class Job:
             point,
         )
         slot.segments = segments
-        self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
+        alternatives = None if point is not None else self._alternatives()
+        if alternatives is None:
+            self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
+        else:
+            self._write_pieces(settings, segments, reader, alternatives)
         reply = self._finish(reader, slot)
         if reply is not None and just_read:
             usage = reply.usage
@@ -167,6 +179,47 @@ class Job:
         if reply is not None and reader.tokens:
             slot.segments = (*segments, Segment(reader.written, reader.tokens))
         return reply
+
+    def _alternatives(self) -> Alternatives | None:
+        """The possible replies, where one is asked for in pieces: in the form that an adapter has learnt."""
+        wanted = self._request.format
+        if not self._request.tuned or not self._runtime.guided or self._request.stop:
+            return None
+        return None if wanted is None or wanted.schema is None else alternatives_of(with_guidance(wanted.schema))
+
+    def _write_pieces(
+        self,
+        settings: dict[str, Any],
+        segments: Sequence[Segment],
+        reader: CompletionReader,
+        alternatives: Alternatives,
+    ) -> None:
+        whole = False
+        while (end := alternatives.certain()) is None:
+            piece = alternatives.next()
+            self._pass_all(reader.add(piece.certain))
+            before = reader.written
+            to_choose = piece.one_token and not whole
+            settings["prompt"] = prompt_items((*segments, Segment(before)))
+            settings["max_tokens"] = 1 if to_choose else (self._request.max_tokens or MAX_TOKENS) - reader.sampled
+            settings["stop"] = [piece.stop] if piece.stop else []
+            settings["grammar"] = piece.grammar
+            reader.go_on()
+            self._runtime.complete(encode(settings), lambda chunk: self._on_chunk(reader, chunk))
+            if self._failure is not None or self._unwanted() or reader.needs_no_more:
+                return
+            if to_choose:
+                text = reader.written[len(before) :]
+                whole = not alternatives.chosen(text)
+                if whole and text:
+                    raise reader.not_enforced()
+            elif reader.met_stop:
+                self._pass_all(reader.add(piece.stop))
+                alternatives.stopped()
+            else:
+                return
+        self._pass_all(reader.add(end))
+        reader.is_whole = True
 
     def _chat(self, body: bytes, slot: Slot) -> Reply | None:
         reader = ChatReader(ORIGIN, self._profile)
@@ -196,7 +249,10 @@ class Job:
             return True
         if isinstance(reader, CompletionReader) and reader.needs_no_more:
             return True
-        return self._request.stream and not silent and not all(map(self._pass_on, deltas))
+        return not silent and not self._pass_all(deltas)
+
+    def _pass_all(self, deltas: Sequence[Delta]) -> bool:
+        return not self._request.stream or all(map(self._pass_on, deltas))
 
     def _finish(self, reader: CompletionReader | ChatReader, slot: Slot) -> Reply | None:
         if self._failure is not None:

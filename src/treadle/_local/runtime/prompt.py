@@ -45,8 +45,12 @@ def constraint_of(wanted: OutputFormat, *, guided: bool = True) -> dict[str, Any
     )
     if not guided:
         return {"json_schema": plain_schema(schema)}
-    how = {**enforceable(schema), "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
-    return {"grammar": f"%llguidance {{}}\nstart: %json {encode(how).decode()}"}
+    return {"grammar": f"%llguidance {{}}\nstart: %json {encode(with_guidance(schema)).decode()}"}
+
+
+def with_guidance(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema for the better constraint engine."""
+    return {**enforceable(schema), "x-guidance": {**_GUIDANCE, **schema.get("x-guidance", {})}}
 
 
 def tuning_settings(request: Request) -> dict[str, Any]:
@@ -153,6 +157,29 @@ class CompletionReader:
         self._reasoning: list[str] = []
         self._collected: list[int] = []
         self._last: _Chunk | None = None
+        self._first = _Timings()
+        """Of the first piece, where the reply is written in pieces."""
+        self.sampled = 0
+        """How many tokens the model wrote."""
+        self.met_stop = False
+        """Whether the model was stopped at a text, which is not part of `written`."""
+        self.is_whole: bool | None = None
+        """Whether the reply is complete, where it is written in pieces; None where it is not."""
+
+    def add(self, text: str) -> Sequence[Delta]:
+        """Take a text of the reply that the model need not write."""
+        self.is_whole = False
+        self.written += text
+        return self._kept(self._splitter.feed(text))
+
+    def go_on(self) -> None:
+        """Read another piece."""
+        self._last = None
+
+    def _kept(self, deltas: list[Delta]) -> list[Delta]:
+        self._text += [delta.text for delta in deltas if isinstance(delta, TextDelta)]
+        self._reasoning += [delta.text for delta in deltas if isinstance(delta, ReasoningDelta)]
+        return deltas
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
         try:
@@ -182,12 +209,15 @@ class CompletionReader:
         if choice.finish_reason:
             self._last = chunk
             out += self._splitter.end()
+            if not self.sampled:
+                self._first = chunk.timings
+            self.sampled += chunk.timings.predicted_n
+            self.met_stop = chunk.verbose.stop_type == "word"
             # A character of several tokens is sent with the last of them only: then some tokens are missing.
-            if chunk.verbose.stop_type == "eos" and len(self._collected) == chunk.timings.predicted_n:
+            whole = self.is_whole is None and chunk.verbose.stop_type == "eos"
+            if whole and len(self._collected) == chunk.timings.predicted_n:
                 self.tokens = tuple(self._collected[:-1])
-        self._text += [delta.text for delta in out if isinstance(delta, TextDelta)]
-        self._reasoning += [delta.text for delta in out if isinstance(delta, ReasoningDelta)]
-        return out
+        return self._kept(out)
 
     @property
     def read(self) -> int:
@@ -217,10 +247,12 @@ class CompletionReader:
             usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._prices)
             finish = "stop" if self._broken_off else "length"
             return Reply(self.written, (), "", finish, usage, self._name, options=options, broken_off=self._broken_off)
+        read, cached = self._first.cache_n + self._first.prompt_n, self._first.cache_n
         timings = self._last.timings
-        usage = Usage(timings.cache_n + timings.prompt_n, timings.predicted_n, timings.cache_n, requests=1)
-        usage = with_cost(usage, self._prices)
-        finish = "length" if self._last.choices[0].finish_reason == "length" else "stop"
+        written = timings.cache_n + timings.prompt_n + timings.predicted_n - read
+        usage = with_cost(Usage(read, written, cached, requests=1), self._prices)
+        cut = self._last.choices[0].finish_reason == "length" and not self.is_whole
+        finish = "length" if cut else "stop"
         return Reply(
             "".join(self._text),
             (),
@@ -233,6 +265,8 @@ class CompletionReader:
         )
 
     def _check_window(self, prompt: int) -> None:
+        if self.sampled:  # a part of the prompt is the reply
+            return
         if self._window and prompt + self._reply_tokens > self._window:
             text = (
                 f"the prompt has {prompt} tokens and the reply needs {self._reply_tokens}, "
@@ -243,7 +277,8 @@ class CompletionReader:
     def _check_opening(self, piece: str) -> None:
         # A schema that the constraint engine cannot compile is ignored silently: then the reply begins like prose.
         if self._opening and not self.written and not piece.startswith(self._opening):
-            text = (
-                "the runtime cannot enforce this JSON schema: check that it is valid and that some value satisfies it"
-            )
-            raise RequestRefusedError(self._origin.message(text), provider=self._origin.provider)
+            raise self.not_enforced()
+
+    def not_enforced(self) -> RequestRefusedError:
+        text = "the runtime cannot enforce this JSON schema: check that it is valid and that some value satisfies it"
+        return RequestRefusedError(self._origin.message(text), provider=self._origin.provider)
