@@ -60,8 +60,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
 
 
-def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
-    """Build the parser with the full options of the `wanted` commands and one line about each other one."""
+def build_parser(wanted: list[str], *, others: bool = True) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:
+    """Build the parser with the full options of the `wanted` commands and, with `others`, one line about each other."""
     parser = Parser(prog="treadle", description=DESCRIPTION, epilog=exit_codes.HELP, formatter_class=HelpLines)
     parser.add_argument("--version", action="version", version=f"treadle {__version__}")
     parser.set_defaults(every_command=_every_command)
@@ -71,7 +71,7 @@ def build_parser(wanted: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         if name in wanted:
             modules[name] = import_module(f"treadle._cli.{module}")
             modules[name].register(commands)
-        else:
+        elif others:
             commands.add_parser(name, help=line)
     return parser, modules
 

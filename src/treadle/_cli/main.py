@@ -37,7 +37,9 @@ def _dispatch(arguments: list[str]) -> int:
             reconfigure(errors="replace")  # an encoding without some character must not end the program
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     try:
-        parser, modules = build_parser([command] if command in COMMANDS else [])
+        # The help of the program lists all commands; making a parser for each takes longer than most of what is asked.
+        begins = command in COMMANDS and arguments[0] == command
+        parser, modules = build_parser([command] if command in COMMANDS else [], others=not begins)
         args = parser.parse_args(arguments)
         if not args.command:
             if sys.stdin.isatty() and sys.stdout.isatty():
