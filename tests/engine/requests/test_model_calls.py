@@ -238,6 +238,19 @@ def test_text_and_reasoning_are_shown_only_to_those_who_watch():
     go(main())
 
 
+def test_half_of_a_surrogate_pair_of_an_adapter_is_replaced():
+    parts = [ReasoningDelta("\udfff"), TextDelta("a\ud800"), Reply("a\ud800", reasoning="\udfff")]
+
+    async def main() -> list[ev.Event]:
+        return [event async for event in Agent(Streaming(parts)).stream("q", stream_thoughts=True)]
+
+    seen = go(main())
+    texts = [event.text for event in seen if isinstance(event, (ev.TextStreamed, ev.AnswerDelta))]
+    assert texts == ["\ufffd", "a\ufffd"]
+    assert isinstance(seen[-1], ev.RunFinished)
+    assert (seen[-1].answer, seen[-1].stop_reason) == ("a\ufffd", "answer")
+
+
 def test_what_writes_the_answer_streams_the_answer():
     async def main() -> None:
         run = await started(Streaming([TextDelta("4"), ReasoningDelta("hm"), Reply("4")]))

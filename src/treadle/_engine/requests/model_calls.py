@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,7 @@ from treadle._engine.requests.media import shown
 from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, settle, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
+from treadle._models.transport.wire import replace_surrogates
 from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
 from treadle._types.events import (
     CUT_OFF,
@@ -50,6 +52,7 @@ _SAVE_EVERY = 1.0
 """Seconds between two records of an answer that streams."""
 _AT_ONCE = 1_000
 """Characters of a stream that are looked at in one turn of the event loop."""
+_Part = TypeVar("_Part", Reply, TextDelta | ReasoningDelta)
 _UNFINISHED = BadReplyError("the reply is not complete")
 
 
@@ -284,7 +287,7 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
             if run.life.stopping:
                 await run.life.check()
             if isinstance(part, Reply):
-                reply = part
+                reply = _encodable(part)
             elif isinstance(part, CallDelta):
                 shown.received += len(part.arguments)
                 if request.component in CONVERSATION:
@@ -296,7 +299,7 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
                     await shown.save_in_time()
             else:
                 shown.received += len(part.text)
-                await shown.part(part)
+                await shown.part(part if part.text.isascii() else _encodable(part))
                 await shown.save_in_time()
     except BaseException as error:
         if (close := getattr(stream, "aclose", None)) is not None:
@@ -311,6 +314,15 @@ async def _receive(run: Execution, model: Model, request: Request, shown: _Show)
     if reply is None:
         raise BadReplyError(f"{model.name} ended its stream without a reply")
     return reply
+
+
+def _encodable(part: _Part) -> _Part:
+    """A model in this process can write half of a surrogate pair, which no log and no request can hold."""
+    try:
+        msgspec.json.encode(part)
+    except UnicodeEncodeError:
+        return msgspec.convert(replace_surrogates(msgspec.to_builtins(part)), type(part))
+    return part
 
 
 def _raw_calls(message: AssistantMessage) -> tuple[RawCall, ...]:
