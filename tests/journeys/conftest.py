@@ -127,6 +127,8 @@ def secretary() -> Agent:
     return Agent(ScriptedModel(work_off), tools=[todo, write], may=OPEN)
 
 
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture of one dot."""
 MOODS: list[str] = []
 """What goes wrong with the next requests: `busy`, `cut` (in the middle of the answer), `slow` (until GO_ON is set)."""
 GO_ON = threading.Event()
@@ -224,8 +226,25 @@ class Http:
         return self.wait(self.start(question, **more))["answer"]
 
 
+def mend(request: Any) -> Any:
+    """Change what the folder's one function does, and once more where it is to be turned."""
+    edits = [("w + h", "w * h"), ("w * h", "h * w")] if "Turn it" in str(request.messages) else [("w + h", "w * h")]
+    done = sum(isinstance(message, ToolMessage) for message in request.messages)
+    if done == len(edits):
+        return "It multiplies now."
+    old, new = edits[done]
+    return {"name": "edit", "args": {"path": "area.py", "edits": [{"old": old, "new": new}]}}
+
+
 @pytest.fixture(scope="session")
-def http_api(model_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+def coding_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "area.py").write_text("def area(w, h):\n    return w + h\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def http_api(model_server: str, coding_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     memory = Memory(MemoryStore(tmp_path_factory.mktemp("memory") / "memory.db"), rank="text")
     agents = {
         "friend": Agent(ScriptedModel(befriend), tools=[height], plugins=[memory]),
@@ -234,6 +253,7 @@ def http_api(model_server: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "by_address": Agent(model_server, tools=None),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
         "nobody": Agent("http://127.0.0.1:9/v1"),
+        "coder": Agent(ScriptedModel(mend), preset="coding", workspace=coding_folder),
         "desk": load_agent(desk_document(tmp_path_factory.mktemp("desk")), model=ScriptedModel(play)),
     }
     settings = ServerSettings(models=(model_server,), requests_per_second=10_000, request_burst=10_000, grace=0.1)

@@ -13,7 +13,7 @@ from cli.terminal import TOOLS, call, open_gate, script, start
 from waiting import eventually
 from web.conftest import CONTRAST
 
-from .conftest import LET_GO, Desk
+from .conftest import DOT, GO_ON, LET_GO, MOODS, Desk
 from .walking import journey, step
 
 
@@ -205,9 +205,6 @@ def test_open_points(desk: Desk):
         assert desk.answered().startswith("Written to: Ann.")
 
 
-DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-
 @journey("A picture goes with a question", on="page")
 def test_picture(desk: Desk):
     with step("she adds a picture and asks; it stands in the question, and the model has seen it"):
@@ -348,3 +345,76 @@ def test_killed_server(desk: Desk, tmp_path: Path):
     with start(tmp_path, *serve), step("it is started again: the page goes on by itself, and has the answer"):
         assert desk.answered() == "It is open."
         assert desk.page.locator(".question").count() == 1
+
+
+@journey("The provider fails, is cut off, is slow, and is back", on="page")
+def test_moody_provider(desk: Desk):
+    with step("it is busy once and cut off once: she sees both, and the answer"):
+        MOODS[:] = ["busy", "cut"]
+        desk.open("by_address")
+        desk.ask("Hi")
+        assert desk.answered() == "Hello."
+        desk.see("too busy", ".turn")
+    with step("it is busy too long: she sees why, once"):
+        MOODS[:] = ["busy"] * 3
+        desk.ask("And now?")
+        desk.see("This did not work", ".failure")
+        assert desk.page.locator(".turn").nth(1).inner_text().count("too busy") == 1
+    with step("it is back: she tries again, and has the answer"):
+        desk.page.get_by_role("button", name="Try again").click()
+        desk.page.locator(".failure").wait_for(state="detached")
+        assert desk.answered(2) == "Hello."
+    with step("it is slow: she stops it, goes on, and has the answer"):
+        GO_ON.clear()
+        MOODS[:] = ["slow"]
+        desk.ask("A slow one?")
+        eventually(lambda: not MOODS, "the provider is asked")
+        desk.page.get_by_label("Stop").click()
+        desk.see("Stopped", ".turn-foot")
+        GO_ON.set()
+        desk.page.get_by_role("button", name="Go on").click()
+        desk.page.locator(".turn-foot", has_text="Stopped").wait_for(state="detached")
+        assert desk.answered(3) == "Hello."
+
+
+@journey("The provider is not there", on="page")
+def test_dead_provider(desk: Desk):
+    with step("one card says where nothing was found, and what to do"):
+        desk.open("nobody")
+        desk.ask("Hi")
+        desk.see("is the server running", ".failure")
+        assert desk.page.locator(".turn").inner_text().count("no model was found") == 1
+    with step("the question is kept: she can try again, or look at what happened"):
+        desk.page.get_by_role("button", name="Try again").wait_for()
+        desk.page.get_by_role("button", name="See what happened").click()
+        desk.see("no model was found", ".inspector")
+
+
+@journey("A document", on="page")
+def test_document(desk: Desk):
+    with step("she asks it twice: its components stand in a plan, and the last has the answer"):
+        desk.open("desk")
+        for turn in (1, 2):
+            desk.ask(f"Hi for the time {turn}")
+            assert desk.answered(turn) == f"It says: Answer {turn}."
+            assert "Agent:Say" in desk.page.locator(".dag").nth(turn - 1).inner_text()
+
+
+@journey("A coding session", on="page")
+def test_coding(desk: Desk, coding_folder: Path):
+    with step("a file is edited in a copy, and the answer says which; hers is as it was"):
+        desk.open("coder")
+        desk.ask("Mend the area")
+        assert "[changed: area.py (+1 -1)]" in desk.answered()
+        assert "w + h" in (coding_folder / "area.py").read_text()
+    with step("she asks for more, which goes on from there"):
+        desk.ask("Turn it round")
+        assert "[changed: area.py (+1 -1)]" in desk.answered(2)
+    with step("the inspector shows the difference; she applies it, and her folder has both"):
+        desk.page.get_by_label("Inspect this run").last.click()
+        desk.page.get_by_role("tab", name="Files").click()
+        desk.see("return h * w", ".inspector")
+        desk.page.get_by_role("button", name="Apply to my folder").click()
+        desk.page.get_by_role("button", name="Change 1 file").click()
+        desk.page.get_by_role("button", name="Change 1 file").wait_for(state="detached")
+        assert "h * w" in (coding_folder / "area.py").read_text()

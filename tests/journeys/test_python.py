@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+from pathlib import Path
+
 import pytest
 
-from treadle import Agent, Conversation, WrongValueError
+from cli.terminal import treadle
+from treadle import (
+    Agent,
+    ConfigError,
+    Conversation,
+    RunError,
+    RunInfo,
+    ToolError,
+    TreadleError,
+    WrongValueError,
+    compare,
+    fork,
+    load_agent,
+    open_journal,
+)
+from treadle.events import ToolOutput
+from treadle.messages import attach
 from treadle.testing import ScriptedModel
 
-from .conftest import clerk, secretary
+from .conftest import DOT, GO_ON, LET_GO, MOODS, build, clerk, desk_document, height, mend, play, secretary
 from .walking import journey, step
 
 
@@ -67,3 +87,209 @@ def test_open_points():
         ann, bob = (one.call_id for one in paused.pending)
         ended = agent.resume_sync(paused.run_id, approve={ann: True, bob: False})
         assert (ended.stop_reason, ended.answer.partition("\n")[0]) == ("answer", "Written to: Ann.")
+
+
+@journey("A tool that fails", on="Python")
+def test_failing_tool():
+    talk = Conversation(clerk())
+    with step("the answer comes all the same; the step has the error, and the exception itself"):
+        failed = talk.ask_sync("How high is Atlantis?")
+        [tried] = failed.steps
+        assert (failed.success, tried.error, type(tried.exception)) == (True, "exception", ToolError)
+        assert "nothing is known about Atlantis Tower" in failed.trace()
+    with step("the next question of the conversation uses the same tool, which works"):
+        assert talk.ask_sync("How high is the tower?").answer == "It is **330 m** high."
+
+
+@journey("The provider fails, is cut off, is slow, and is back", on="Python")
+def test_moody_provider(model_server: str, tmp_path: Path):
+    async def walk() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(model_server, journal=journal)
+        with step("it is busy once and cut off once: the answer streams all the same, once"):
+            MOODS[:] = ["busy", "cut"]
+            assert [piece async for piece in agent.stream_text("Hi")] == ["Hello."]
+        with step("it is busy too long: an error says so, and has the run"):
+            MOODS[:] = ["busy"] * 3
+            with pytest.raises(RunError, match="too busy") as failed:
+                await agent.run("Hi")
+        with step("it is back: a fork of the run goes on"):
+            again = await fork(journal, failed.value.result.run_id)
+            assert (await agent.resume(again)).answer == "Hello."
+        with step("it is slow: the run is stopped, and goes on later"):
+            GO_ON.clear()
+            MOODS[:] = ["slow"]
+            run = agent.start("Hi")
+            while MOODS:  # noqa: ASYNC110 - the provider is a thread
+                await asyncio.sleep(0.01)
+            run.cancel()
+            assert (await run).stop_reason == "cancelled"
+            GO_ON.set()
+            assert (await agent.resume(await fork(journal, run.id))).answer == "Hello."
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("The provider is not there", on="Python")
+def test_dead_provider():
+    with (
+        step("an error says where nothing was found, and what to look at"),
+        pytest.raises(RunError, match=r"127\.0\.0\.1:9/v1: is the server running"),
+    ):
+        Agent("http://127.0.0.1:9/v1").run_sync("Hi")
+
+
+@journey("A long tool with output while it runs; stop, and go on", on="Python")
+def test_long_tool(tmp_path: Path):
+    async def walk() -> None:
+        LET_GO.clear()
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(ScriptedModel(play), tools=[build], journal=journal)
+        talk = Conversation(agent, "ann")
+        with step("she sees what the tool says while it runs, and stops it"):
+            said = asyncio.get_running_loop().create_future()
+            run = await talk.start("Please build it")
+            run.subscribe(lambda record: said.set_result(record.event) if type(record.event) is ToolOutput else None)
+            assert (await said).text == "compiling 214 modules\n"
+            run.cancel()
+            assert (await run).stop_reason == "cancelled"
+        with step("a fork of the run goes on, and ends"):
+            LET_GO.set()
+            assert (await agent.resume(await fork(journal, run.id))).answer == "Built."
+        with step("the next question of the conversation comes after it"):
+            assert (await talk.ask("Good morning.")).answer == "Answer 2."
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("A document", on="Python")
+def test_document(tmp_path: Path):
+    with step("load_agent makes it an agent, which is asked twice in a conversation"):
+        talk = Conversation(load_agent(desk_document(tmp_path), model=ScriptedModel(["Good day.", "Bye."])))
+        assert [talk.ask_sync(words).answer for words in ("Hi", "And?")] == ["It says: Good day.", "It says: Bye."]
+    with step("a document that is wrong is refused, with the place and with what would do"):
+        document = tmp_path / "desk.json"
+        document.write_text(document.read_text().replace('"Message:End"]', '"Message:Endd"]'))
+        with pytest.raises(ConfigError, match=r"Agent:Say.*Message:Endd.*did you mean 'Message:End'"):
+            load_agent(document)
+
+
+@journey("A text file goes with a question", on="Python")
+def test_attachment(tmp_path: Path):
+    (tmp_path / "cities.csv").write_text("city,people\nBern,134591\n")
+    with step("a path goes with the question: the model sees what is in the file"):
+        result = clerk().run_sync(["How long is this file?", attach(tmp_path / "cities.csv")])
+        assert result.answer == "Two lines."
+
+
+@journey("A picture goes with a question", on="Python")
+def test_picture():
+    dot = attach(base64.b64decode(DOT), name="dot.png")
+    with step("a model that reads pictures is given it"):
+        agent = Agent(ScriptedModel(play, abilities={"vision": True}))
+        assert agent.run_sync(["What is in this picture?", dot]).answer == "A dot."
+    with (
+        step("for one that does not it is refused, before anything is sent"),
+        pytest.raises(ConfigError, match=r"dot\.png: .* does not read images"),
+    ):
+        Agent(ScriptedModel(play, abilities={"vision": False})).run_sync(["What is in this picture?", dot])
+
+
+@journey("Search and find again", on="Python")
+def test_search(tmp_path: Path):
+    with (
+        step("a word of what a tool found leads to the run, and the run is there with its answer"),
+        Agent(ScriptedModel(play), tools=[height], journal=str(tmp_path / "runs.db")) as agent,
+    ):
+        asked = [agent.run_sync(question) for question in ("How high is the tower?", "Good morning.")]
+        [found] = asyncio.run(_said(tmp_path / "runs.db", "330 m"))
+        assert (found.run_id, found.question) == (asked[0].run_id, "How high is the tower?")
+        assert agent.resume_sync(found.run_id).answer == asked[0].answer
+
+
+async def _said(path: Path, words: str) -> list[RunInfo]:
+    journal = open_journal(path)
+    try:
+        return await journal.list(said=words)
+    finally:
+        await journal.aclose()
+
+
+@journey("A model by its name, from the environment, and another one in the middle", on="Python")
+def test_model_by_name(model_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    journal = open_journal(tmp_path / "runs.db")
+    with step("one agent has a model by its name, one an object; both work on one conversation"):
+        named, other = Agent("openai:fake-1", journal=journal), Agent(ScriptedModel(play), journal=journal)
+        assert Conversation(named, "ann").ask_sync("I am Ann.").answer == "Hello."
+        assert Conversation(other, "ann").ask_sync("What is my name?").answer == "You are Ann."
+        assert Conversation(named, "ann").ask_sync("Hi").answer == "Hello."
+    with (
+        step("a name that is mistyped is refused, with the one that was meant"),
+        pytest.raises(TreadleError, match="openai"),
+    ):
+        Agent("opnai:fake-1").run_sync("Hi")
+    journal.close()
+
+
+@journey("Two people at once", on="Python")
+def test_two_at_once(tmp_path: Path):
+    async def walk() -> None:
+        LET_GO.clear()
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(ScriptedModel(play), tools=[build], journal=journal)
+        ann, bob = Conversation(agent, "a", user="ann"), Conversation(agent, "b", user="bob")
+        with step("while a tool works for Ann, Bob asks and is answered"):
+            first = await ann.start("Please build it. I am Ann.")
+            assert (await bob.ask("What is my name? I am Bob.")).answer == "You are Bob."
+            LET_GO.set()
+            assert (await first).answer == "Built."
+        with step("each conversation knows its own, and the journal whose runs they are"):
+            assert [(await one.ask("What is my name?")).answer for one in (ann, bob)] == [
+                "You are Ann.",
+                "You are Bob.",
+            ]
+            assert {run.conversation for run in await journal.list(user="ann")} == {"a"}
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("Another answer to the same question, beside the first", on="Python")
+def test_again(tmp_path: Path):
+    async def walk() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(ScriptedModel(["One.", "Another."]), journal=journal)
+        with step("a fork of the run is answered anew; both are kept"):
+            first = await agent.run("Say something")
+            second = await agent.resume(await fork(journal, first.run_id, 1))
+            ids = (first.run_id, second.run_id)
+            assert {info.run_id for info in await journal.list()} == set(ids)
+        with step("compare says where they part"):
+            facts = {fact.name: (fact.first, fact.second) for fact in (await compare(journal, *ids)).facts}
+            assert facts["answer"] == ("One.", "Another.")
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("A coding session", on="Python")
+def test_coding(tmp_path: Path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "area.py").write_text("def area(w, h):\n    return w + h\n")
+    with (
+        step("the agent mends a copy, and a second question goes on with it; her folder is as it was"),
+        Agent(ScriptedModel(mend), preset="coding", workspace=project, journal=str(tmp_path / "runs.db")) as agent,
+    ):
+        talk = Conversation(agent)
+        assert "[changed: area.py (+1 -1)]" in talk.ask_sync("Mend the area").answer
+        talk.ask_sync("Turn it round")
+        assert "w + h" in (project / "area.py").read_text()
+    with step("treadle runs apply brings both into her folder"):
+        applied = treadle(project, "runs", "apply", "last", "--yes", "--journal", str(tmp_path / "runs.db"))
+        assert applied.code == 0, applied.err
+        assert "h * w" in (project / "area.py").read_text()

@@ -93,7 +93,7 @@ function seen(all: ReadonlyMap<string, Item>): RunView {
   const words = answer && answer.source !== "error" ? answer.text : "";
   return {
     all,
-    steps: items.filter(isDrawn),
+    steps: once(items.filter(isDrawn), !!end?.failed),
     activity: doing(status, calls),
     speaker: status?.speaker ?? "",
     model: status?.model ?? "",
@@ -131,6 +131,14 @@ function isDrawn(item: Item): item is Step {
     default:
       return false;
   }
+}
+
+/** Of attempts that failed in the same way one is enough; what the run failed with is on its card. */
+function once(steps: Step[], failed: boolean): Step[] {
+  return steps.filter((step, place) => {
+    const next = steps[place + 1];
+    return step.kind !== "retry" || (next ? next.kind !== "retry" || next.error !== step.error : !failed || step.wait !== null);
+  });
 }
 
 export const wordsOf = (thought: Thought): string => (!thought.unread && thought.text) || thought.reasoning;

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from treadle._python_process import SAFE_FOLDER
 from treadle._types.errors import ConfigError, TreeError
-from treadle._types.events import Record, ThinkStarted, TreeSaved, WorkspaceOpened
+from treadle._types.events import Record, RunStarted, ThinkStarted, TreeSaved, WorkspaceOpened
 from treadle._types.state import CONVERSATION
 from treadle._workspace.objects import EMPTY, Entry, Objects, encoded
 
@@ -55,6 +55,15 @@ def span_of(records: Sequence[Record], first: int | None = None, last: int | Non
     before = [one for one in trees if one.step < first] or trees[:1]
     until = [one for one in trees if one.step <= (first if last is None else last)] or trees[:1]
     return TreeSpan(_id(before[-1]), _id(until[-1]))
+
+
+def begun_with(objects: Objects, records: Sequence[Record], first: bytes) -> bytes:
+    """The tree that the conversation of a run began with, and so what the run goes on from: its `first` one, where it
+    is no later turn."""
+    started = records[0].event
+    conversation = started.conversation if isinstance(started, RunStarted) else ""
+    later = conversation and conversation != records[0].run
+    return (objects.first_in(conversation) if later else None) or first
 
 
 def _id(step: TreeStep) -> bytes:

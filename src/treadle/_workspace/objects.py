@@ -157,6 +157,10 @@ class Objects:
         """The last tree of the runs of a conversation."""
         return self._one("SELECT tree FROM saved WHERE conversation = ? ORDER BY number DESC LIMIT 1", conversation)
 
+    def first_in(self, conversation: str) -> bytes | None:
+        """The tree that a conversation began with."""
+        return self._one("SELECT tree FROM saved WHERE conversation = ? ORDER BY number LIMIT 1", conversation)
+
     def _one(self, query: str, value: str) -> bytes | None:
         with self._lock, _explained():
             row = self._open().execute(query, (value,)).fetchone()

@@ -15,7 +15,7 @@ from treadle._journal import Journal
 from treadle._types.errors import ConfigError
 from treadle._types.events import Record
 from treadle._workspace.differences import summary, unified
-from treadle._workspace.history import merge, source_of_run, span_of
+from treadle._workspace.history import begun_with, merge, source_of_run, span_of
 from treadle._workspace.objects import Objects
 from treadle._workspace.places import stored
 from treadle._workspace.restore import restore
@@ -44,12 +44,12 @@ async def restore_files(args: argparse.Namespace, journal: Journal) -> int:
 
 
 async def apply_changes(args: argparse.Namespace, journal: Journal) -> int:
-    """Bring what a run has changed into the person's folder, beside what has changed there meanwhile."""
+    """Bring what a run and the turns before it have changed into the person's folder, beside what has changed there
+    meanwhile."""
     records, objects = await _open(args, journal)
     span = span_of(records)
-    return await asyncio.to_thread(
-        merged_into, args, objects, Path(args.to or source_of_run(records)), span.old, span.new
-    )
+    old = begun_with(objects, records, span.old)
+    return await asyncio.to_thread(merged_into, args, objects, Path(args.to or source_of_run(records)), old, span.new)
 
 
 def merged_into(args: argparse.Namespace, objects: Objects, target: Path, old: bytes, new: bytes) -> int:

@@ -17,7 +17,7 @@ from treadle._server.live.branches import OwnedRun
 from treadle._types.errors import TreeError
 from treadle._types.events import TreeChanges
 from treadle._workspace.differences import MAX_PATHS, changes_between, file_at, file_difference, printable
-from treadle._workspace.history import Merged, TreeStep, merge, source_of_run, trees_of
+from treadle._workspace.history import Merged, TreeStep, begun_with, merge, source_of_run, trees_of
 from treadle._workspace.objects import EMPTY, Objects
 from treadle._workspace.places import stored
 from treadle._workspace.restore import restore
@@ -171,11 +171,12 @@ async def _bring(call: Call, *, exact: bool, agreed: str | None = None) -> Respo
     steps, objects = await _open(call)
     step = _chosen(steps, _number(call.path("seq")))
     first, last = (bytes.fromhex(one.event.tree) for one in (steps[0], step))
+    records = await call.hub.records(run_id)
 
     def brought() -> BringBody:
         folder = Tracked(workspace.folder, objects, workspace.rules)
         now = folder.save().tree
-        both = Merged(last, ()) if exact else merge(objects, first, now, last)
+        both = Merged(last, ()) if exact else merge(objects, begun_with(objects, records, first), now, last)
         changes, complete = _changes(objects, now, both.tree)
         body = BringBody(str(workspace.folder), now.hex(), changes, complete, both.conflicts)
         if agreed is None:
