@@ -30,6 +30,10 @@ def test_a_dump_is_imported_and_reported(
     assert main(["run", "Hi", "-q", "-m", f"scripted:{tmp_path / 'script.json'}"]) == 0
     assert main(["report"]) == 0
     assert "2 runs, 2 requests" in capsys.readouterr().out, "a run of one's own counts like what was recorded"
+    assert main(["report", "-n", "1"]) == 0
+    left_out = capsys.readouterr()
+    assert "1 runs, 1 requests" in left_out.out
+    assert "newest 1 runs; -n N takes more" in left_out.err
     page = tmp_path / "report.html"
     assert main(["report", "--tag", "", "-o", str(page)]) == 0
     assert page.read_text().startswith("<!doctype html>")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from kit import go
+import asyncio
+
+from kit import counted_calls, go
 from record.exchanges import LAMP, QUESTION, SYSTEM, calls, chat, lamp_run, recorded, result, says
+from treadle import Agent, ScriptedModel
 from treadle._journal.memory import MemoryJournal
 from treadle._record.report.gather import Gathered, gather
 from treadle._record.report.write import as_markdown, as_page, sections
@@ -47,6 +50,24 @@ def test_the_figures():
     assert found.lost_cost == found.lost_tokens * (0.15 - 0.075) / 1e6
     assert found.kinds["loop"] == 1
     assert found.kinds["failing_tool"] == 1
+
+
+def test_the_report_on_many_runs_of_ones_own_counts_all_and_takes_time_as_they_do():
+    async def work() -> tuple[int, int, int]:
+        journal = MemoryJournal()
+        agent = Agent(ScriptedModel(["Hello."], repeat_last=True), journal=journal)
+        counted = list[int]()
+        for more in (40, 120):
+            await asyncio.gather(*(agent.run("Hi") for _ in range(more)))
+            infos = await journal.list(limit=10_000)
+            with counted_calls() as calls_until_now:
+                found = await gather(journal, infos)
+                counted.append(calls_until_now())
+        return counted[0], counted[1], found.total.runs
+
+    few, many, runs = go(work())
+    assert runs == 160
+    assert many < 5 * few
 
 
 def test_markdown_and_page_say_the_same_and_break_nothing():

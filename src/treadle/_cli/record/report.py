@@ -48,8 +48,10 @@ async def _report(args: argparse.Namespace, journal: Journal) -> str:
     from treadle._record.report.write import as_markdown, as_page, sections
 
     try:
-        infos = await journal.list(limit=args.limit, tag=args.tag, agent=args.agent)
-        parts = sections(await gather(journal, infos, args.by), args.by)
+        infos = await journal.list(limit=args.limit + 1, tag=args.tag, agent=args.agent)
+        if len(infos) > args.limit:
+            print(f"(of the newest {args.limit} runs; -n N takes more)", file=sys.stderr)
+        parts = sections(await gather(journal, infos[: args.limit], args.by), args.by)
     finally:
         await journal.aclose()
     title = "What was recorded" + (f": {args.agent}" if args.agent else "")
