@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -294,3 +295,51 @@ def test_killed(home: Path):
             seen.type("/exit\r")
             assert seen.end() == 0
         assert treadle(home, "runs", "list").out.count(" answer ") == 3
+
+
+@journey("A tool that fails", on="terminal")
+def test_failing_tool(home: Path):
+    failing, working = call("calculator", expression="1/0"), call("calculator", expression="2+2")
+    model = script(home, failing, "That has no value.", working, "It is four.")
+    with Terminal(home, "chat", "-t", "calculator", "-m", model) as seen:
+        with step("the card says that it failed, and why; the answer comes all the same"):
+            seen.wait_for_prompt()
+            seen.type("What is 1/0?\r")
+            seen.wait_for("That has no value.")
+            seen.wait_for_prompt()
+            assert "failed: division by zero" in seen.text
+        with step("the next question uses the same tool, which works"):
+            seen.type("And 2+2?\r")
+            seen.wait_for("It is four.")
+            seen.wait_for_prompt()
+            seen.type("/exit\r")
+            assert seen.end() == 0
+    with step("treadle runs show: the step with its error"):
+        first = treadle(home, "runs", "list", "--ids").out.split()[-1]
+        assert "exception" in treadle(home, "runs", "show", first).out
+
+
+@journey("A plan", on="terminal")
+def test_plan(home: Path):
+    steps: list[dict[str, Any]] = [{"text": "Look it up", "done": False}, {"text": "Say it", "done": False}]
+    done = [{**one, "done": True} for one in steps]
+    planned, ended = call("update_plan", steps=steps), call("update_plan", steps=done)
+    model = script(home, planned, call("calculator", expression="2+2"), ended, "It is four.", ended)
+    with (
+        step("treadle run --plan: she sees the steps, then those that are done, then the answer"),
+        Terminal(home, "run", "What is 2+2?", "--plan", "-t", "calculator", "-m", model) as seen,
+    ):
+        assert seen.end() == 0
+        assert seen.text.index("☐ Look it up") < seen.text.index("☑ Say it") < seen.text.index("It is four.")
+
+
+@journey("A text file goes with a question", on="terminal")
+def test_attachment(home: Path):
+    (home / "cities.csv").write_text("city,people\nBern,134591\n")
+    with step("treadle run --attach: the model is sent what is in the file, and the run names it"):
+        done = treadle(home, "run", "How long?", "--attach", "cities.csv", "-m", script(home, "Two lines."))
+        assert done.out == "Two lines.\n", done.err
+        assert "Bern,134591" in treadle(home, "runs", "explain", "last", "--text").out
+        assert "[cities.csv]" in treadle(home, "runs", "show", "last").out
+    with step("a name that is mistyped is said, and nothing is asked"):
+        assert "citis.csv cannot be read" in treadle(home, "run", "How long?", "--attach", "citis.csv").err
