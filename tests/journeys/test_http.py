@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import urllib.request
 from typing import Any
 
 from waiting import eventually
@@ -61,16 +62,22 @@ def test_approvals(http_api: Http):
         assert found["counters"]["failed_calls"] == 0
 
 
-@journey("Stop, and go on", on="HTTP")
-def test_stop_and_go_on(http_api: Http):
+@journey("A long tool with output while it runs; stop, and go on", on="HTTP")
+def test_long_tool(http_api: Http):
     LET_GO.clear()
-    with step("a tool runs long; POST cancel: the run ends as cancelled"):
+    with step("GET events: what the tool says is there while it runs"):
         run = http_api.start("Please build it")
+        with urllib.request.urlopen(f"{http_api.address}/api/runs/{run}/events?detail=full") as events:
+            assert any(b"compiling 214 modules" in line for line in events)
+    with step("POST cancel: the run ends as cancelled"):
         http_api.ask("POST", f"/api/runs/{run}/cancel")
         assert http_api.wait(run)["stop_reason"] == "cancelled"
-    with step("the next question of the conversation is answered"):
+    with step("POST fork with branch: it goes on in its place, and ends"):
         LET_GO.set()
-        assert http_api.answer("Good morning.", conversation=run, follows=run)
+        again = http_api.ask("POST", f"/api/runs/{run}/fork", {"branch": True})[1]["run_id"]
+        assert http_api.wait(again)["answer"] == "Built."
+    with step("the next question of the conversation is answered"):
+        assert http_api.answer("Good morning.", conversation=run, follows=again) == "Answer 2."
 
 
 @journey("A text file goes with a question", on="HTTP")
