@@ -397,7 +397,7 @@ def test_document(desk: Desk):
         for turn in (1, 2):
             desk.ask(f"Hi for the time {turn}")
             assert desk.answered(turn) == f"It says: Answer {turn}."
-            assert "Agent:Say" in desk.page.locator(".dag").nth(turn - 1).inner_text()
+            desk.page.locator(".dag").nth(turn - 1).get_by_text("Agent:Say").wait_for()
 
 
 @journey("A coding session", on="page")
