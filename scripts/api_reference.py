@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,15 @@ from markdown_tables import argument, plain_type
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "treadle"
 MODULES = ("treadle", "treadle.events", "treadle.interop", "treadle.messages", "treadle.plugins", "treadle.testing")
 EVENTS = "events.md"
+ERRORS = "errors.md"
 OTHER_PAGES = {
     "_types.events": EVENTS,
     "_types.control_events": EVENTS,
     "_types.dag_events": EVENTS,
     "_types.recorded_events": EVENTS,
+    "_types.intent": EVENTS,
+    "_types.workspace_events": EVENTS,
+    "_types.errors": ERRORS,
     "_engine.settings": "settings.md",
     "_server.settings": "settings.md",
     "_models.transport.retry": "settings.md",
@@ -32,15 +35,48 @@ ON_OTHER_PAGES = {"Agent": "Agent(model, tools=None, **settings)"}
 """What has its parameters with words on another page."""
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 MAX_WIDTH = 100
+NOT_SHOWN = {
+    "Agent": "begin model",
+    "AnthropicModel": "searches_tools",
+    "DagAgent": "choices part work partial_answer findings metadata inside launch",
+    "HttpModel": "address connection at_home body_of reader_of searches_tools meet contact untried refused_tools tried "
+    "with_every_ability aclose name provider profile stream",
+    "LocalModel": "needs_download isolate read_ahead with_defaults body provider",
+    "McpAuth": "secrets",
+    "McpPeer": "__init__ output flush",
+    "McpPrompt": "missing",
+    "McpResource": "values_in is_template",
+    "McpServer": "changed as_tool auth tool",
+    "McpTools": "from_settings",
+    "OpenAIModel": "media",
+    "Profile": "decides_in small assisted tuned with_tuning reviewed with_parameters",
+    "ResponsesModel": "searches_tools",
+    "Run": "__init__ blueprint sign begin decisions decide swap_toolkit abandon forward has_parent begun",
+    "RunContext": "__init__ reply_policy plugin_tools allowed_for_run counts_tokens mask_of replace_toolkit "
+    "nested_calls estimator",
+    "RunResult": "leftovers keys",
+    "ScriptedModel": "keep",
+    "SettingGroup": "changes",
+    "Tool": "act declares_act failure marked_unsafe all_names",
+    "ToolParam": "needed",
+    "ToolSpec": "described",
+    "Usage": "bounded",
+    "Value": "to_dict to_json from_dict from_json",
+    "Workspace": "machine objects",
+    "presets": "settings_for takes_back takes_files plugins_for memory_stores local_user",
+}
+"""Members that only the engine calls, old names, and what the top of the page says of all values."""
 
 
 def api_page(note: str) -> str:
     parts = [
         note + "# Public API\n\n"
-        f"Every public name; those of events are in [events]({EVENTS}). These do not change without a note in the "
-        "changelog; modules and names that begin with an underscore may change in any release.\n\n"
-        "`name=value` is of the type of that value, `...` a default of its own; where the default is None, None may be "
-        "given. `**options` are [settings](settings.md).\n"
+        f"Every public name; most events are in [events]({EVENTS}), most errors in [errors]({ERRORS}). These do not "
+        "change without a note in the changelog; modules and names that begin with an underscore may change in any "
+        "release.\n\n`name=value` is of the type of that value, `...` a default of its own; where the default is "
+        "None, None may be given. `**options` are [settings](settings.md). Messages, events, results and what is "
+        "inside them have `to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with "
+        "`async with`.\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
@@ -51,8 +87,8 @@ def api_page(note: str) -> str:
         for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
             home = first_seen.setdefault((name, location), module)
             page = "" if home != module else _page_of(name, location)
-            if home == "treadle.events" and page == EVENTS:
-                continue  # `events.md` has it whole
+            if page == ERRORS or (home == "treadle.events" and page == EVENTS):
+                continue  # these pages have them whole
             if page or home != module:
                 elsewhere.append(f"[`{name}`]({page}#{name.lower()})")
             else:
@@ -60,18 +96,15 @@ def api_page(note: str) -> str:
         if elsewhere:
             parts.append(f"\nDescribed elsewhere: {', '.join(elsewhere)}.\n")
         parts += entries
-    parts.append("\n## Inherited members\n\nWhat several of these classes have from one that is not public itself.\n")
-    for name, location in sorted(shared_bases()):
-        node, _ = definition(name, location)
-        assert isinstance(node, ast.ClassDef)
-        parts.append(f"\n### {name.lstrip('_')}\n\n{_list(_members(node))}")
     return "".join(parts)
 
 
 def _page_of(name: str, location: str) -> str:
     """The page that has the fields of a value, if that is another one."""
     node, location = definition(name, location)
-    return OTHER_PAGES.get(location, "") if isinstance(node, ast.ClassDef) else ""
+    if not isinstance(node, ast.ClassDef) or (location == "_types.errors" and _init(node, location)[1] == name):
+        return ""  # `errors.md` has no parameters
+    return OTHER_PAGES.get(location, "")
 
 
 def public_names(module: str) -> dict[str, str]:
@@ -107,6 +140,8 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
     fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
     if node.bases and name.endswith("Error") and owner != name:
         head = ""  # the tree of errors says of what kind it is
+    elif "__init__" in NOT_SHOWN.get(name, ""):
+        head = ""
     elif init is not None and owner != name and owner in all_public_names():
         head = f"class {name}({owner})"
     elif same:
@@ -119,14 +154,13 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
         head = _call(name, [_field(item) for item in fields])
     else:
         head = ""
-    members, inherited = list(_all_members(node, location)), _shared_bases_of(node, location)
-    if "Plugin" in bases:  # its hooks are those of `Plugin`, for the engine to call
+    members = list(_all_members(node, location))
+    if name != "Plugin":  # its hooks are for the engine to call
         hooks = {_name(line) for line, _ in _members(_plugin())}
         members = [(line, words) for line, words in members if _name(line) not in hooks]
-    more = [f"[{base.lstrip('_')}](#{base.lstrip('_').lower()})" for base, _ in inherited]
     told = {name for base in bases for name in _names_of(base)} | (_names_of("Model") if name != "Model" else set())
     members = [(line, words) for line, words in members if words or _name(line) not in told]
-    rows = _list(members) + (f"- Inherited: {', '.join(more)}.\n" if more else "")
+    rows = _list(members)
     words = _what_to_know(text, init or node)
     return f"{_block(head) if head else ''}\n{words}\n".lstrip("\n") + ("\n" + rows if rows else "")
 
@@ -188,9 +222,8 @@ def _all_members(node: ast.ClassDef, location: str) -> Iterator[tuple[str, str]]
     seen = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
     yield from _members(node)
     for parent, parent_location in _private_bases(node, location):
-        if (parent.name, parent_location) not in shared_bases():
-            inherited = _all_members(parent, parent_location)
-            yield from ((line, words) for line, words in inherited if _name(line) not in seen)
+        inherited = _all_members(parent, parent_location)
+        yield from ((line, words) for line, words in inherited if _name(line) not in seen)
 
 
 def _private_bases(node: ast.ClassDef, location: str) -> Iterator[tuple[ast.ClassDef, str]]:
@@ -207,31 +240,6 @@ def _private_bases(node: ast.ClassDef, location: str) -> Iterator[tuple[ast.Clas
             yield parent, parent_location
 
 
-def _all_bases(node: ast.ClassDef, location: str) -> Iterator[tuple[ast.ClassDef, str]]:
-    for parent, parent_location in _private_bases(node, location):
-        yield parent, parent_location
-        yield from _all_bases(parent, parent_location)
-
-
-def _shared_bases_of(node: ast.ClassDef, location: str) -> list[tuple[str, str]]:
-    bases = ((parent.name, parent_location) for parent, parent_location in _all_bases(node, location))
-    return [base for base in dict.fromkeys(bases) if base in shared_bases()]
-
-
-@cache
-def shared_bases() -> frozenset[tuple[str, str]]:
-    """The classes with members that several public classes inherit: they are described once."""
-    public = {definition(name, location) for module in MODULES for name, location in public_names(module).items()}
-    counts = Counter(
-        (parent.name, parent_location)
-        for node, location in public
-        if isinstance(node, ast.ClassDef)
-        for parent, parent_location in set(_all_bases(node, location))
-        if any(_members(parent))
-    )
-    return frozenset(base for base, count in counts.items() if count > 1)
-
-
 def _name(line: str) -> str:
     """The name of a member, from the line that shows it."""
     return re.split(r"\W", line.removeprefix("async "))[0]
@@ -240,9 +248,10 @@ def _name(line: str) -> str:
 @cache
 def _names_of(public: str) -> set[str]:
     """The members of a public class: where another one has them, too, without words, they mean the same."""
-    if public not in public_names("treadle"):
+    location = next((names[public] for names in map(public_names, MODULES) if public in names), "")
+    if not location:
         return set()
-    node, location = definition(public, public_names("treadle")[public])
+    node, location = definition(public, location)
     return {_name(line) for line, _ in _all_members(node, location)} if isinstance(node, ast.ClassDef) else set()
 
 
@@ -261,7 +270,7 @@ def all_public_names() -> frozenset[str]:
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """The public methods and properties, each with the first sentence of its docstring."""
     for item in node.body:
-        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_"):
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and _is_shown(node.name, item.name):
             words = _SENTENCE.split(" ".join(docstring(item).partition("\n\n")[0].split()))[0]
             marks = {ast.unparse(mark) for mark in item.decorator_list}
             if "property" in marks:
@@ -270,9 +279,13 @@ def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
                 yield _signature(item.name, item, method="staticmethod" not in marks, short=True), words
 
 
+def _is_shown(owner: str, name: str) -> bool:
+    return not name.startswith("_") and name not in NOT_SHOWN.get(owner.lstrip("_"), "").split()
+
+
 def _functions(name: str, tree: ast.Module) -> Iterator[str]:
     for item in tree.body:
-        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+        if isinstance(item, ast.FunctionDef) and _is_shown(name, item.name):
             yield f"{name}.{_signature(item.name, item, short=True)}"
 
 
@@ -355,7 +368,7 @@ def _call(name: str, arguments: list[str], result: str = "", width: int = MAX_WI
 
 
 def _block(text: str) -> str:
-    return f"```text\n{text}\n```\n"
+    return f"```text\n{text}\n```\n" if "\n" in text else f"`{text}`\n"
 
 
 _TREES: list[ast.Module] = []

@@ -26,6 +26,8 @@ def targets() -> dict[str, str]:
             if anchor not in seen and name[0].isupper():
                 found[name] = f"reference/{page}#{anchor}"
             seen.add(anchor)
+    for name in re.findall(r"- (\w+Error)\b", (REFERENCE / "errors.md").read_text("utf-8")):
+        found.setdefault(name, "reference/errors.md#errors")
     return found
 
 

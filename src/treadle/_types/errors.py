@@ -20,14 +20,14 @@ TreadleError
 |- StructuredCallError        no level of a structured call gave a readable value
 |- RunError                   a run ended in an error and has no answer; `.result` is what it gave
 |- RunEndedError              a message was sent to a run that reads no more
-|- LimitError
+|- LimitError                 a bound was reached
 |  |- MaxIterationsError      the loop reached its limit and `on_limit="raise"`
 |  `- BudgetExhaustedError    a budget is used up
 |- TreeError                  the files of a workspace cannot be stored, found or restored
 `- JournalError               the log cannot be written or read
-   |- RunNotFoundError
+   |- RunNotFoundError         the journal has no run with this id
    |- RunBusyError            another process drives this run
-   `- CorruptLogError
+   `- CorruptLogError          a stored record is damaged
 """
 
 from __future__ import annotations
