@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -35,3 +36,13 @@ def load(entry: str) -> Any:
     above it, and only when it is needed."""
     module, _, attribute = entry.partition(":")
     return getattr(import_module(f"treadle.{module}"), attribute)
+
+
+class _Lazy(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules.get(self.__name__) or import_module(self.__name__), name)
+
+
+def lazy_module(name: str) -> ModuleType:
+    """A module that is imported when it is first used: asyncio is a third of the import of an agent."""
+    return _Lazy(name)

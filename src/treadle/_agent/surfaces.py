@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import queue
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
@@ -11,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, cast
 from treadle._engine.generics import NO_DEPS, DepsT, OutputT, OutputT_co
 from treadle._engine.settings import GROUPS, Settings
 from treadle._engine.surfaces.bridge import bridge, drain_queue
+from treadle._lazy import lazy_module
 from treadle._types.errors import RunError
 from treadle._types.events import AnswerDone, Event, Record, ThinkDone
 
 if TYPE_CHECKING:  # what a run is made of is imported by the first one
+    import asyncio
+    import queue
     from pathlib import Path
 
     from typing_extensions import Unpack
@@ -28,6 +29,8 @@ if TYPE_CHECKING:  # what a run is made of is imported by the first one
     from treadle._engine.run import Run
     from treadle._models.base import Model
     from treadle._tools.base import Tool
+else:
+    asyncio, queue = lazy_module("asyncio"), lazy_module("queue")
 
 
 async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -39,7 +42,7 @@ async def all_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
             await asyncio.wait([task])
         else:
             # That loop may end at any instant, and with it whatever waits inside it: so it is looked at from here.
-            while loop.is_running() and not task.done():  # noqa: ASYNC110
+            while loop.is_running() and not task.done():
                 await asyncio.sleep(0.01)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -289,7 +288,9 @@ class HttpModel(Closing):
 
     async def _current_key(self, source: KeySource) -> str:
         """Ask for the token in a thread, because the libraries of clouds fetch it without `await`."""
-        key = await asyncio.to_thread(source)
+        from asyncio import to_thread
+
+        key = await to_thread(source)
         key = await key if isinstance(key, Awaitable) else key
         if not key:
             raise ConfigError(f"{self.provider}: the function that was passed as api_key returned no token")

@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
 
-from treadle._models.transport.http import is_local, ollama_address
+from treadle._models.transport.hosts import is_local, ollama_address
 from treadle._types.errors import ConfigError
 
 

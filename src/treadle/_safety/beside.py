@@ -3,9 +3,15 @@ go on meanwhile."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from treadle._lazy import lazy_module
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
-import queue
 import sys
 import threading
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from treadle._lazy import lazy_module
 from treadle._types.errors import TreadleError
 
 if TYPE_CHECKING:
+    import asyncio
+    import queue
     from concurrent.futures import Future
+else:
+    asyncio, queue = lazy_module("asyncio"), lazy_module("queue")
 
 T = TypeVar("T")
 _CLOSE_SECONDS = 2.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle._models.transport.failures import Origin
-from treadle._models.transport.http import is_local, ollama_address
+from treadle._models.transport.hosts import is_local, ollama_address
 from treadle._safety.secrets import address_secrets, header_secrets, known_secrets
 from treadle._types.errors import ConfigError, MissingKeyError, UnknownModelError
 from treadle._types.profile import Prices, Profile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
@@ -13,8 +12,10 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from treadle._lazy import lazy_module
 from treadle._models.transport.aws_frames import FrameParser
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_for_status, insecure
+from treadle._models.transport.hosts import is_local
 from treadle._models.transport.redirects import MOST, Hop, RedirectRefused
 from treadle._models.transport.sse import SSEParser
 from treadle._safety.beside import read_beside
@@ -22,8 +23,12 @@ from treadle._safety.bounds import Seconds, check_fields
 from treadle._types.errors import ModelError
 
 if TYPE_CHECKING:  # importing aiohttp takes 200 ms: only a program that calls a model over HTTP pays for it
+    import asyncio
+
     from aiohttp import ClientResponse, ClientSession, ClientTimeout
     from yarl import URL
+else:
+    asyncio = lazy_module("asyncio")
 
 MAX_BODY = 64 * 1024 * 1024
 MAX_ERROR_BODY = 64 * 1024
@@ -107,29 +112,6 @@ async def _close_sessions_of_closed_loops() -> None:
     # A loop that was closed without shutting down leaves its session open, and the session keeps the loop alive.
     for loop in [loop for loop in list(_sessions) if loop.is_closed()]:
         await _sessions.pop(loop)[0].close()
-
-
-def is_local(host: str) -> bool:
-    """Tell whether `host` is this machine."""
-    return (
-        host in ("localhost", "::1", "0.0.0.0", "host.docker.internal")
-        or host.startswith("127.")
-        or host.endswith(".localhost")
-    )
-
-
-def ollama_address(value: str) -> str:
-    """The address that Ollama's variable means: often a bare host, which stands for the usual port there, and 0.0.0.0
-    or no host at all when the server listens on all interfaces."""
-    scheme, stated, rest = value.strip().rpartition("://")
-    host, slash, path = rest.partition("/")
-    name, colon, port = host.rpartition(":")
-    if not colon or "]" in port or (name.count(":") and not name.endswith("]")):
-        name, port = host, ""
-    name = f"[{name}]" if ":" in name and not name.startswith("[") else name
-    name = "127.0.0.1" if name in ("", "0.0.0.0", "[::]") else name
-    port = port or ("" if stated else "11434")
-    return f"{scheme or 'http'}://{name}{':' if port else ''}{port}{slash}{path}"
 
 
 class Endpoint:

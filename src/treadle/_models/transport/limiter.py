@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+from treadle._lazy import lazy_module
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy_module("asyncio")
 
 MAX_BACK_OFF = 60.0
 """One run's 429 delays the others no longer than this: limits are often per model, and each run meets its own."""
