@@ -31,8 +31,9 @@ class RunState:
     def __init__(self) -> None:
         self.seq = -1
         self.created = self.updated = 0.0
-        self._set_back = 0.0
-        """Seconds by which the clock was set back between records."""
+        self.elapsed = 0.0
+        """Seconds in which it was worked on: not the time between processes, before a fork, or until somebody decided. A
+        clock that was set back takes nothing away."""
         self.started: ev.RunStarted | None = None
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None
@@ -94,18 +95,13 @@ class RunState:
             self._named, self._names = self.tools, frozenset(tool.name for tool in self.tools)
         return self._names
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds between the first and the last record; a clock that was set back meanwhile takes nothing away."""
-        return self.updated - self.created + self._set_back
-
     # ---- the fold
 
     def apply(self, record: ev.Record) -> None:
-        if record.time < self.updated:
-            self._set_back += self.updated - record.time
-        self.seq, self.updated = record.seq, record.time
         event = record.event
+        if self.seq >= 0 and self.paused is None and not isinstance(event, (ev.Forked, ev.Resumed)):
+            self.elapsed += max(0.0, record.time - self.updated)
+        self.seq, self.updated = record.seq, record.time
         own, of_parts = self._handlers.get(type(event)) or self._find_handlers(type(event))
         if own is not None:
             own(self, event, record)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
@@ -31,7 +30,7 @@ from treadle._engine.requests.media import prepared_message
 from treadle._engine.settings import PROVENANCE, Settings
 from treadle._journal.base import Journal
 from treadle._types.errors import BudgetExhaustedError, ConfigError
-from treadle._types.events import Injected, Record, Resumed, ThinkDone, ToolsChanged
+from treadle._types.events import Injected, Record, ThinkDone, ToolsChanged
 from treadle._types.ids import tenant_of
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.request import CallDelta
@@ -94,12 +93,6 @@ def _nothing(run: Execution) -> str:
     return ""
 
 
-def active_seconds(records: Sequence[Record]) -> float:
-    """How long processes have worked on a run, without the time between them and the time it waited for a person."""
-    gaps = pairwise(records)
-    return sum(max(0.0, after.time - before.time) for before, after in gaps if not isinstance(after.event, Resumed))
-
-
 class Execution:
     """The log and everything around it that does not survive the process."""
 
@@ -148,7 +141,7 @@ class Execution:
             self.settings.budget,
             parent=above,
             spent=self.state.usage,
-            seconds=active_seconds(records),
+            seconds=self.state.elapsed,
         )
         plugins = tuple(filter(takes_part, blueprint.plugins)) if self.in_experiment else blueprint.plugins
         self.hooks = Hooks(plugins)
