@@ -57,7 +57,7 @@ def events_page() -> str:
     parts = [
         NOTE + "# Events\n\n"
         "A run is a list of records; a record is an event and its position in the log. "
-        "All of these are imported from `treadle.events`. As JSON, "
+        "All of these are imported from `treadle.events`; `name?` may be None. As JSON, "
         "`type` is the name in small letters (`run_started`), unless another one is given.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n"
@@ -67,7 +67,9 @@ def events_page() -> str:
     ]
     inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
     often = said_often((*kinds, *inside))
-    parts.append("\n## Fields that many have\n\nFields at the end of a list, without words, are these.\n\n")
+    parts.append(
+        "\n## Fields that many have\n\nFields at the end of a list, without words, are these, or say what they are.\n\n"
+    )
     parts += [f"- `{name}`: {words}\n" for name, words in often]
     for title, introduction, transient in (
         ("Stored events", "They are in the log; the state of a run is computed from them.", False),
@@ -94,7 +96,7 @@ def settings_page() -> str:
         NOTE + "# Settings\n\n"
         "Settings come in groups, `Agent(..., limits=RunLimits(max_iterations=5))`, or by their flat names, "
         "`Agent(..., max_iterations=5)`. Both work for one run as well: `agent.run(question, temperature=0.2)`. "
-        "An unknown name is an error that says which one was meant.\n\n"
+        "An unknown name is an error that says which one was meant. `name?` is None unless it is given.\n\n"
         "## Agent\n\nWhat `Agent(model, tools, ...)` takes by name. `model` is a name "
         '(`"openai:gpt-5-mini"`, see [providers](providers.md)), an address or a `Model`; `tools` is a list of '
         'functions, tools and names of [built-in tools](tools.md) (`["calculator"]`), or None for an agent without.\n\n'
@@ -240,10 +242,14 @@ def described(rows: Rows) -> str:
 
 def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agents: Rows, others: Rows) -> str:
     rows = option_rows(parser)
-    more = [name for name, meaning in rows if (name, meaning) in others]
-    if any(row in of_agents for row in rows):
+    given = [name for name, meaning in rows if (name, meaning) in of_agents]
+    more = [first_word(name) for name, meaning in rows if (name, meaning) in others]
+    if len(given) > len(of_agents) / 2:
         more.append("[agent options](#agent-options)")
-    own = [row for row in rows if row not in of_agents and row not in others]
+    else:
+        more += map(first_word, given)
+    same = {meaning: f"as {name}" for name, meaning in others}
+    own = [(name, same.get(text, text)) for name, text in rows if (name, text) not in (*of_agents, *others)]
     texts = [
         f"{level} {path}\n",
         f"{parser.description.strip()}\n" if parser.description else "",
@@ -254,6 +260,10 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agen
         command_text(f"{path} {name}", part, level + "#", of_agents, others) for name, part in commands_below(parser)
     ]
     return "\n" + "\n".join(text for text in texts if text) + "".join(inner)
+
+
+def first_word(name: str) -> str:
+    return re.sub(r"`(?:-\w, )?([-\w]+).*", r"`\1`", name)
 
 
 def option_rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:

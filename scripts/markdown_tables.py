@@ -65,10 +65,10 @@ def plain_type(kind: str) -> str:
 
 
 def argument(name: str, kind: str, default: str) -> str:
-    """A parameter or a field: of a plain value, the default says the type; where it is None, None may be given."""
+    """A parameter or a field: of a plain value, the default says the type; `name?` is None by default."""
     kind = plain_type(kind)
-    if default == "None":
-        kind = kind.removesuffix(" | None")
+    if default == "None" and kind:
+        return f"{name}?: {kind.removesuffix(' | None')}"
     if re.fullmatch(r"True|False|-?[\d.]+|'.*'", default) and kind in _SIMPLE:
         return f"{name}={default}"
     return f"{name}{': ' if kind else ''}{kind}{' = ' if kind and default else '=' if default else ''}{default}"
@@ -123,8 +123,10 @@ def said_often(kinds: Iterable[type[Any]], times: int = 2) -> list[tuple[str, st
 def properties_of(kind: type[Any]) -> str:
     """What can be read from a value beside its fields; empty if there is nothing."""
     found = {name: value for name, value in inspect.getmembers(kind) if isinstance(value, property) and name[0] != "_"}
-    lines = [f"- `{name}`: {' '.join(inspect.cleandoc(found[name].__doc__ or '').split())}" for name in found]
-    return "\nComputed, not stored:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    return "".join(
+        f"- `{name}`: computed: {' '.join(inspect.cleandoc(value.__doc__ or '').split())}\n"
+        for name, value in found.items()
+    )
 
 
 def doc(kind: type[Any]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import reference_words as words
-from markdown_tables import argument, code, doc, items_of, own_list
+from markdown_tables import argument, code, described, doc, items_of, own_list
 
 from treadle._cli.setup.user_config import UserConfig
 from treadle._config import document as document_module
@@ -146,26 +146,34 @@ _SHOWN = (bodies.__name__, content.__name__)
 
 
 def http_page(note: str) -> str:
+    used = {kind for one in OPERATIONS for kind in (one.body, one.query) if kind and kind.__module__ in _SHOWN}
+    used |= {bodies.RunSettings, bodies.PastMessage, bodies.ClientTool, content.TextItem, content.ImageItem}
     rows: list[str] = []
     for operation in OPERATIONS:
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", operation.path)
-        takes = ", ".join(_linked(kind) for kind in (operation.body, operation.query) if kind is not None)
-        rows.append(f"- `{operation.method} {path}`{f' with {takes}' if takes else ''}: {operation.summary}\n")
-    used = {kind for operation in OPERATIONS for kind in (operation.body, operation.query) if kind is not None}
-    used |= {bodies.RunSettings, bodies.PastMessage, bodies.ClientTool, content.TextItem, content.ImageItem}
-    shown = sorted((kind for kind in used if kind.__module__ in _SHOWN), key=lambda kind: kind.__name__)
+        takes = "".join(_taken(kind) for kind in (operation.body, operation.query) if kind in used)
+        rows.append(f"- `{operation.method} {path}`{takes}: {operation.summary}\n")
     parts = [
         note + words.HTTP + "".join(rows),
         words.STREAM + items_of(_stream_events()),
         "\n## Bodies and queries\n",
-        *(f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in shown),
     ]
+    shown = sorted((kind for kind in used if not _is_short(kind)), key=lambda kind: kind.__name__)
+    parts += [f"\n### {kind.__name__}\n\n" + doc(kind) + own_list(kind) for kind in shown]
     return "".join(parts)
 
 
-def _linked(kind: type[Any]) -> str:
-    name = kind.__name__
-    return f"[{name}](#{name.lower()})" if kind.__module__ in _SHOWN else f"`{name}`"
+def _is_short(kind: type[Any]) -> bool:
+    return len(described(kind)) == 1
+
+
+def _taken(kind: type[Any]) -> str:
+    """What an operation takes: its one field here, several below."""
+    if not _is_short(kind):
+        return f" with [{kind.__name__}](#{kind.__name__.lower()})"
+    row = described(kind)[0]
+    said = f" ({row.description.rstrip('.')})" if row.description else ""
+    return f" with `{argument(row.name, row.kind, row.default)}`{said}"
 
 
 def _stream_events() -> list[tuple[str, str]]:

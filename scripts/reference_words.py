@@ -105,7 +105,7 @@ DEFAULTS = """\
 
 `config.toml` in your configuration folder: `~/.config/treadle/` on Linux, `~/Library/Application Support/treadle/` on a
 Mac, `%APPDATA%\\treadle\\` on Windows; `TREADLE_CONFIG` names another file. It is read by the terminal program only; an
-option of a command takes precedence over it. An unknown field is an error.
+option of a command takes precedence over it. An unknown field is an error; on this page `name?` may be left out.
 
 ```toml
 model = "ollama:llama3.2"
@@ -159,8 +159,9 @@ records and requests: [durable runs](../howto/durable.md#secrets). `${NAME}` and
 HTTP = """\
 # HTTP
 
-What `treadle serve` answers ([serving](../howto/serve.md)). Bodies are JSON; unknown fields are refused. The same for
-machines is at `/openapi.json`. With tokens, send `Authorization: Bearer TOKEN`.
+What `treadle serve` answers ([serving](../howto/serve.md)). Bodies are JSON; unknown fields are refused, `name?` may be
+left out. The same for
+machines, with every body and query, is at `/openapi.json`. With tokens, send `Authorization: Bearer TOKEN`.
 
 ## Operations
 

@@ -161,7 +161,7 @@ def test_every_conversation_prompt_and_builtin_tool_is_described():
 
 def test_every_field_of_a_file_has_words():
     """The user's defaults, script files, documents of agents: what comes after the name, type and default."""
-    rows = re.findall(r"^- `\w+[:=].*$", (DOCS / "reference" / "files.md").read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^- `\w+[:=?].*$", (DOCS / "reference" / "files.md").read_text("utf-8"), re.MULTILINE)
     assert len(rows) > 30
     assert [row for row in rows if not re.search(r"`: \S", row)] == []
 
@@ -190,12 +190,12 @@ def test_every_keyword_of_an_agent_and_of_a_run_and_every_setting_is_described()
         names = [parameter.name for parameter in taken if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
         assert len(names) > 8
         assert [
-            name for name in names if not re.search(rf"^- `{name}[:=]", section("settings.md", heading), re.MULTILINE)
+            name for name in names if not re.search(rf"^- `{name}[:=?]", section("settings.md", heading), re.MULTILINE)
         ] == []
     for kind in (*GROUPS.values(), Budget, RepairPolicy, RetryPolicy):
         described = section("settings.md", f"## {kind.__name__}")
         assert [
-            name for name in kind.__struct_fields__ if not re.search(rf"^- `{name}[:=]", described, re.MULTILINE)
+            name for name in kind.__struct_fields__ if not re.search(rf"^- `{name}[:=?]", described, re.MULTILINE)
         ] == []
 
 
@@ -208,7 +208,7 @@ def test_every_field_of_every_event_is_described():
     for kind in kinds:
         described = section("events.md", f"### {kind.__name__}")
         for name in kind.__struct_fields__:
-            [words] = re.findall(rf"^- .*?`{name}[:=][^`]*`(.*)$", described, re.MULTILINE)
+            [words] = re.findall(rf"^- .*?`{name}[:=?][^`]*`(.*)$", described, re.MULTILINE)
             assert words.startswith(": ") or f"- `{name}`: " in often, (kind, name)
         computed = [name for name, value in vars(kind).items() if isinstance(value, property)]  # pyright: ignore
         assert [name for name in computed if not re.search(rf"^- `{name}`: \w", described, re.MULTILINE)] == [], kind  # pyright: ignore
