@@ -76,7 +76,7 @@ def api_page(note: str) -> str:
         "release.\n\n`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out, "
         "or be None. `**options` are [settings](settings.md). Messages, events, results and what is "
         "inside them have `to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with "
-        "`async with`.\n"
+        "`async with`. Examples are in the [how-tos](../howto/index.md).\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
@@ -166,14 +166,16 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
 
 
 def _what_to_know(text: str, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The first paragraph of a docstring, examples, and what is said of parameters: the reasons are in the source."""
+    """The first paragraph of a docstring and what is said of parameters: reasons are in the source, examples in the
+    how-tos."""
     if isinstance(node, ast.ClassDef):
         names = {ast.unparse(item.target) for item in node.body if isinstance(item, ast.AnnAssign)}
     else:
         given = node.args
         names = {arg.arg for arg in (*given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))}
     first, *more = text.split("\n\n")
-    kept = [part for part in more if part[0] in "` " or any(f"`{name}" in part for name in names)]
+    said = [part for part in more if not part.startswith(("```", " "))]
+    kept = [part for part in said if part[0] == "`" or any(f"`{name}" in part for name in names)]
     return "\n\n".join([first, *kept])
 
 

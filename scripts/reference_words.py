@@ -174,5 +174,5 @@ STREAM = """\
 
 """
 AFTER_PROMPTS = """
-What a run really sent is in its log: `treadle runs blame last`, or the inspector of the page.
+What a run really sent is in its log: `treadle runs explain last`, or the inspector of the page.
 """

@@ -55,9 +55,9 @@ def test_a_how_to_is_read_in_two_minutes(page: Path):
 
 
 def test_every_folder_of_the_source_is_described():
-    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {path.name.removeprefix("_") for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     index = (ROOT / "docs" / "internals" / "index.md").read_text("utf-8")
-    assert set(re.findall(r"^- \[?`(\w+)`", index, re.MULTILINE)) == folders
+    assert set(re.findall(r"^- \[?`_(\w+)`", index, re.MULTILINE)) == folders
 
 
 def test_the_checks_before_a_commit_are_those_of_the_tests():
