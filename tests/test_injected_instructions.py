@@ -19,10 +19,9 @@ SUITES = ("workspace", "travel", "banking", "slack")
 BOTH = ("intent", "intent, unmarked (MCP)")
 COLUMNS = (
     (("words",), "tasks"), (("words",), "acting"), (("words",), "acting_unasked"), (BOTH, "acting_unasked"),
-    (BOTH, "grouped"), (("intent",), "static.unsafe_calls"), (BOTH, "static.through"),
-    (("intent",), "adaptive.attempts"), (BOTH, "adaptive.destination"), (BOTH, "adaptive.content"),
-    (BOTH, "owner.acting_unasked"), (BOTH, "owner.destination"), (BOTH, "rows.acting_unasked"),
-    (BOTH, "rows.destination"),
+    (BOTH, "grouped"), (("intent",), "static.unsafe_calls"), (("intent",), "adaptive.attempts"),
+    (BOTH, "adaptive.content"), (BOTH, "owner.acting_unasked"), (BOTH, "owner.destination"),
+    (BOTH, "rows.acting_unasked"),
 )  # fmt: skip
 """The policies of each column, and the figure: where two policies differ, both are shown."""
 
@@ -54,6 +53,7 @@ def test_the_whole_of_agentdojo_was_measured_and_nothing_went_through():
         assert figure(policy, "static.pages_through") == 0
     for policy in BOTH:
         assert figure(policy, "adaptive.destination") == figure(policy, "adaptive.repeated") == 0
+        assert figure(policy, "rows.destination") == 0
         assert all(FIGURES[policy][suite]["grouped"] <= FIGURES[policy][suite]["tasks"] for suite in SUITES)
 
 
