@@ -150,13 +150,10 @@ class Figures:
 
 
 def summary(cells: dict[str, str]) -> str:
-    """The range of the figures, then each letter with the variants that it stands for."""
+    """The range of the figures, then the letters of those that have none."""
     figures = sorted({int(cell) for cell in cells.values() if cell.isdigit()})
     parts = [" to ".join(map(str, dict.fromkeys((figures[0], figures[-1]))))] if figures else []
-    for letter in sorted({cell for cell in cells.values() if not cell.isdigit()}):
-        variants = [variant for variant, cell in cells.items() if cell == letter]
-        parts.append(letter if len(variants) == len(cells) else f"{letter}: {', '.join(variants)}")
-    return "; ".join(parts)
+    return ", ".join([*parts, *sorted({cell for cell in cells.values() if not cell.isdigit()})])
 
 
 HEAD = """# When words are shown
@@ -164,7 +161,7 @@ HEAD = """# When words are shown
 Milliseconds from the moment in which a model (or a tool) gives a word until it can be seen: the longest in {runs} runs,
 measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. Each run
 shows the answer once, and its pieces add up to it. The goal is 100 ms; the terminal draws every 50 ms, and the server
-collects text for 50 ms. A letter says why words are shown when they are complete, and for which ways of running.
+collects text for 50 ms. A letter says in which ways of running words are shown when they are complete, and why.
 
 Played in each way: {variants} ([testing](internals/testing.md)). `python3 tasks.py measure live_view --write` writes
 this page; `tests/conformance/test_live.py` holds what it says without a clock.
@@ -173,8 +170,10 @@ this page; `tests/conformance/test_live.py` holds what it says without a clock.
 
 def page_of(figures: Figures) -> str:
     head = HEAD.format(runs=figures.runs, date=time.strftime("%Y-%m-%d"), variants=", ".join(VARIANTS))
-    lines = [head, *figures.table(), "", "| letter | why not |", "|---|---|"]
-    lines += [f"| {'abcdefghijklmnop'[number]} | {one.reason} |" for number, one in enumerate(live.KEPT)]
+    lines = [head, *figures.table(), "", "| letter | ways | why |", "|---|---|---|"]
+    for letter, one in zip("abcdefghijklmnop", live.KEPT, strict=False):
+        ways = [way for way in VARIANTS if way in one.variants]
+        lines.append(f"| {letter} | {'all' if len(ways) == len(VARIANTS) else ', '.join(ways)} | {one.reason} |")
     return "\n".join(lines) + "\n"
 
 

@@ -65,9 +65,9 @@ def plain_type(kind: str) -> str:
 
 
 def argument(name: str, kind: str, default: str) -> str:
-    """A parameter or a field: of a plain value, the default says the type; `name?` is None by default."""
+    """A parameter or a field: of a plain value, the default says the type; `name?` is None or empty by default."""
     kind = plain_type(kind)
-    if default == "None" and kind:
+    if default in ("None", "()", "{}", "[]") and kind:
         return f"{name}?: {kind.removesuffix(' | None')}"
     if re.fullmatch(r"True|False|-?[\d.]+|'.*'", default) and kind in _SIMPLE:
         return f"{name}={default}"
