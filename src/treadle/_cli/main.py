@@ -79,6 +79,8 @@ def _message_of(error: Exception) -> str:
     from treadle._cli.display.text import clean
     from treadle._types.errors import TreadleError
 
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return clean(f"{error.filename}: {error.strerror}")
     if isinstance(error, (TreadleError, OSError)) and str(error):
         return clean(str(error)).strip()
     return f"internal error: {type(error).__name__}: {error}; set TREADLE_DEBUG=1 for a traceback, and please report it"

@@ -32,8 +32,8 @@ class RunState:
         self.seq = -1
         self.created = self.updated = 0.0
         self.elapsed = 0.0
-        """Seconds in which it was worked on: not the time between processes, before a fork, or until somebody decided. A
-        clock that was set back takes nothing away."""
+        """Seconds in which it was worked on: not the time between processes, before a fork, or until somebody decided.
+        A clock that was set back takes nothing away."""
         self.started: ev.RunStarted | None = None
         self.finished: ev.RunFinished | None = None
         self.paused: ev.Paused | None = None

@@ -121,6 +121,8 @@ def _forget(args: argparse.Namespace, store: MemoryStore) -> int:
     memos = store.all(args.user, 20) if args.user else [_memo(store, number) for number in args.ids]
     about = f" about {clean(args.user)}" if args.user else ""
     number = store.users().get(args.user, 0) if args.user else len(args.ids)
+    if not number:
+        return _list(args, store)
     if not _sure(args, f"{_memories(number)}{about}", memos):
         return 0
     if args.user:

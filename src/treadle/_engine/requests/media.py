@@ -222,10 +222,9 @@ def _cannot(model: Model, kind: Kind) -> str:
 def _refusal(part: ImagePart | AudioPart | FilePart, why: str) -> str:
     kind = kind_of(part)
     advice = {
-        "image": 'use a model that can (abilities={"vision": True} says that yours can), or describe it: text="..."',
-        "audio": 'use a model that can (abilities={"audio": True} says that yours can), or give a transcript: '
-        'text="..."',
-        "pdf": 'use a model that can (abilities={"documents": True} says that yours can), or give its text: text="..."',
+        "image": "use a model that can, or send in words what it shows",
+        "audio": "use a model that can, or send in words what is said",
+        "pdf": "use a model that can, or send its text",
         "file": "convert it to PDF, CSV or plain text",
     }
     return f"{_label(part)}: {why}: {advice.get(kind, 'give its text')}"

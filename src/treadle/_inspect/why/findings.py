@@ -92,7 +92,7 @@ def as_text(result: Causes, *, most: int = 5) -> str:
     for one in result.inside:
         lines += ["", f"inside, {as_text(one, most=2)}"]
     if len(result.causes) > most:
-        lines += ["", f"and {len(result.causes) - most} more changes that help"]
+        lines += ["", f"{len(result.causes) - most} more help, too"]
     cost = f", ${result.cost:.4f}" if result.cost else ""
     lines += [
         "",

@@ -151,9 +151,9 @@ def judge_for(
     if model is not None:
         return ByModel(resolve_model(model), budget, note)
     raise ConfigError(
-        "this run ended with an answer, so somebody has to say what is wrong with it: give what was expected "
-        "(answer=..., or call=... with args=..., or a mark on the run: `treadle runs mark`), a check=..., or as a last "
-        "resort a judge_model=..."
+        "this run ended with an answer, so somebody has to say what is wrong with it: what its answer should have had "
+        "(`answer`, `--expect`), which call it should have made (`call`, `--expect-call`), or a model that judges "
+        "(`judge_model`, `--judge`)"
     )
 
 
