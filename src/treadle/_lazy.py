@@ -40,7 +40,9 @@ def load(entry: str) -> Any:
 
 class _Lazy(ModuleType):
     def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules.get(self.__name__) or import_module(self.__name__), name)
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
 
 
 def lazy_module(name: str) -> ModuleType:
