@@ -10,8 +10,8 @@ from treadle._types.state_values import Step
 
 
 def assert_called(result: RunResult[Any], tool: str, /, *, times: int | None = None, **args: Any) -> list[Step]:
-    """Assert that the run called a tool, with at least these arguments, and `times` times if that is given; gives the
-    calls."""
+    """Assert that the run called a tool, at least with these arguments (`city="Oslo"`), `times` times if that is given;
+    gives the calls."""
     named = [step for step in result.steps if step.tool == tool]
     fitting = [step for step in named if args.items() <= step.args.items()] if args else named
     wanted = f"{tool}({', '.join(f'{name}={value!r}' for name, value in args.items())})"
