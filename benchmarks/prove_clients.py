@@ -149,12 +149,13 @@ def results_of(program: Path, address: str, worker: Worker) -> list[list[str]]:
 def table(rows: list[list[str]]) -> str:
     clients = dict.fromkeys((row[0], row[1]) for row in rows)
     found = {(row[0], row[2]): row[3] == "yes" for row in rows}
-    lines = ["| client | version | passed | failed | the client has none |", "|---|---|---|---|---|"]
+    lines: list[str] = []
     for client, versions in clients:
         passed = sum(found.get((client, cell), False) for cell in CELLS)
         failed = ", ".join(name for cell, name in CELLS.items() if found.get((client, cell)) is False)
         lacking = ", ".join(name for cell, name in CELLS.items() if (client, cell) not in found)
-        lines.append(f"| {client} | {versions} | {passed} | {failed} | {lacking} |")
+        more = [f"failed: {failed}"] * bool(failed) + [f"it has no {lacking}"] * bool(lacking)
+        lines.append(f"- {client} ({versions}): {'; '.join([str(passed), *more])}")
     return "\n".join(lines)
 
 

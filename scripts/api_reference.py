@@ -41,6 +41,8 @@ NOT_SHOWN = {
     "DagAgent": "choices part work partial_answer findings metadata inside launch",
     "HttpModel": "address connection at_home body_of reader_of searches_tools meet contact untried refused_tools tried "
     "with_every_ability aclose name provider profile stream",
+    "Journal": "summarise claim release is_driven put take recall note_request noted_requests forget_request "
+    "spent spend",
     "LocalModel": "needs_download isolate read_ahead with_defaults body provider",
     "McpAuth": "secrets",
     "McpPeer": "__init__ output flush",
@@ -57,6 +59,7 @@ NOT_SHOWN = {
     "RunResult": "leftovers keys",
     "ScriptedModel": "keep",
     "SettingGroup": "changes",
+    "TextDialect": "system reformat watch assistant results",
     "Tool": "act declares_act failure marked_unsafe all_names",
     "ToolParam": "needed",
     "ToolSpec": "described",

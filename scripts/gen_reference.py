@@ -20,7 +20,7 @@ from api_reference import api_page
 from concept_pictures import PICTURES
 from field_words import words_for
 from layers import picture
-from markdown_tables import Field, code, doc, fields_of, list_of, own_list, properties_of, rows_of, said_often
+from markdown_tables import Field, code, doc, fields_of, list_of, own_list, properties_of, said_often
 from msgspec import Struct
 from reference_pages import PAGES as MORE_PAGES
 
@@ -202,9 +202,9 @@ def providers_page() -> str:
         names = "".join(f", `{alias}`" for alias in provider.aliases)
         facts = ", ".join(filter(None, (code(provider.base_url), keys, code(provider.base_env))))
         lines.append(f"- `{provider.name}`{names}{': ' if facts else ''}{facts}")
-    models = [(code(one.name), one.repo, f"{one.gigabytes:g}", one.licence) for one in CHOICES.values()]
+    models = [f"- {code(one.name)}: {one.repo}, {one.gigabytes:g} GB, {one.licence}" for one in CHOICES.values()]
     lines += ["\n## Local models\n", "Short names of files for `local:NAME`; none of these models was measured here.\n"]
-    return "\n".join(lines) + "\n" + rows_of(("name", "repository", "about GB", "licence"), models)
+    return "\n".join([*lines, *models]) + "\n"
 
 
 def cli_page() -> str:

@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -74,20 +74,10 @@ def argument(name: str, kind: str, default: str) -> str:
     return f"{name}{': ' if kind else ''}{kind}{' = ' if kind and default else '=' if default else ''}{default}"
 
 
-def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def code(text: str) -> str:
     if "|" in text:  # the two readers of these tables disagree about an escaped bar inside a code span
         return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
     return f"`{text}`" if text else ""
-
-
-def rows_of(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + "\n" if len(lines) > 2 else "None.\n"
 
 
 def items_of(rows: Iterable[tuple[str, str]]) -> str:

@@ -87,8 +87,8 @@ TOOLS = """\
 By name: `treadle run -t calculator -t files,folder=notes` at the terminal; `tools=["calculator"]` and, with parameters,
 `builtin("files", folder="notes")` in code; `{component_name: files, params: {folder: notes}}` in a
 [file](files.md#agents). Parameters (`name?` may be left out) are those of the person who sets the tool up; arguments
-are what the model gives. What the model calls stands below, with the effect of a call, `untrusted` if results come from outside, and what the
-model is told; `treadle tools NAME` shows its arguments, too.
+are what the model gives. What the model calls stands below, with the effect of a call, `untrusted` if results come from
+outside, and what the model is told; `treadle tools NAME` shows its arguments, too.
 """
 PROMPTS = """\
 # Prompts
