@@ -59,9 +59,8 @@ async def structured_llm_call(
 ) -> StructuredResult:
     """The value, the raw object, the level that gave it, and what it cost.
 
-    A `parse_fn` that raises means "not good enough": the next level is tried. When every level fails the default value
-    is returned, or `StructuredCallError` is raised if there is none. `show_schema=False` is for messages that say
-    themselves what the JSON looks like.
+    When `parse_fn` raises, the next level is tried; when every level fails, the default value is returned, or
+    `StructuredCallError` raised. `show_schema=False` is for messages that say what the JSON looks like.
     """
     check_schema(schema, name)
     await meet(model)

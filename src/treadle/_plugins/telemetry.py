@@ -38,10 +38,9 @@ logger = get_logger()
 
 
 class Telemetry(Plugin):
-    """How the runs of an agent are traced. Every agent is traced without it; give one to change how.
+    """How the runs of an agent are traced, where it is not as usual.
 
-    `content` puts questions, arguments and results into the spans; `provider` is another tracer provider; `spans=False`
-    keeps this agent out of the traces.
+    `content` puts questions, arguments and results into the spans; `spans=False` keeps this agent out of the traces.
     """
 
     name = "telemetry"

@@ -55,10 +55,9 @@ class TrafficPlayer(_LoopbackServer):
     ...     agent = Agent(OpenAIModel("gpt-5-mini", base_url=player.url, api_key="unused"), tools=[weather])
     ...     result = await agent.run("How warm is it in Lisbon?")
 
-    A request gets the response of the first unplayed exchange with the same path and JSON body. One that matches none,
-    and an exchange that was not asked for, is an AssertionError at the end of the `async with` block. With
-    `strict=False` exchanges are played in order and bodies are not compared. With `match=("model", "messages")` only
-    these fields have to be the same, and exchanges can be played again or not at all.
+    A request gets the first unplayed exchange with the same path and JSON body. One that matches none, and an exchange
+    that was not asked for, is an AssertionError at the end of the block. With `strict=False` they are played in order.
+    With `match=("model", "messages")` only these fields are compared, and exchanges can be played again or never.
     """
 
     def __init__(

@@ -70,12 +70,10 @@ class Opened:
 class Workspace(Plugin):
     """The folder that the runs of an agent work in: `Agent(..., workspace=Workspace("project"))`.
 
-    `backend`: `copy` (each run has a copy of the folder), `worktree` (a checkout of its git repository), `sandbox` (the
-    folder shows through read-only under what the run writes; no network unless `network`: all of it, or a list of
-    hosts), `host` (the folder itself: tools ask before they write), or an object that makes machines.
+    `backend`: `copy`, `worktree` (of its git repository), `sandbox` (the folder read-only, under what the run writes; no
+    network unless `network`: all, or a list of hosts), `host` (the folder itself), or an object that makes machines.
 
-    `on_interrupt`: after a crash in the middle of a call `keep` leaves the files as the call left them, `restore`
-    brings them back to what they were before it.
+    `on_interrupt`: after a crash in a call `keep` leaves its files, `restore` brings those from before it back.
     """
 
     name = "workspace"

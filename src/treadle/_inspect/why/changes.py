@@ -41,14 +41,13 @@ OFFERED = "offered"
 class Change(Struct, frozen=True, omit_defaults=True):
     """Exactly one difference between a run and a fork of it.
 
-    `prompt`, `description` and `passage`: the text `before` becomes `after`, wherever it stands (in the system prompt,
-    or the engine's prompt `name`; in what the tool `name` says of itself and its parameters; in the message of record
-    `record`); without `before`, `after` is added. `result`: record `record` is a tool's result, which becomes `after`;
-    `records` are several. `again`: the call of record `record` is made again, not answered from the log. `tools`: the
-    tool `name` is no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`:
-    `name` becomes `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is
-    taken to want one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `route`: the
-    component `name` of a document chooses `after`. `nothing`: the same again, to see what chance does.
+    `prompt` (the system prompt, or the engine's `name`), `description` (of the tool `name`) and `passage` (the message of
+    record `record`): the text `before` becomes `after`; without `before`, `after` is added. `result`: the result in
+    `record`, or in `records`, becomes `after`. `again`: the call of `record` is made again. `tools`: the tool `name` is
+    no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`: `name` becomes
+    `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is taken to want
+    one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `route`: the component `name` of a
+    document chooses `after`. `nothing`: the same again, to see what chance does.
     """
 
     kind: Kind

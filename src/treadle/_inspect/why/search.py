@@ -90,12 +90,12 @@ async def find_causes(
 ) -> Causes:
     """Find the smallest change with which a recorded run of `agent` would have gone right.
 
-    The run is forked at its steps with one thing changed, and judged: by `check`, by what is expected (`answer`: a text
-    or number in it; `call`: a tool, with `args`; of the whole run or of `step`), by a person's mark (`mark_wrong`), by
-    how it ends if it failed, and as a last resort by `judge_model`. Only `pure` tools run. Results that the log does
-    not have come from `stubs` (a text or a function by the name of a tool), `stand_ins` of your own, or with `guess`
-    from the agent's model. `models`, `dialects`, `lines` of the prompt and `guards` are others to try, `also` changes
-    of your own with the step they begin at. The same call again goes on with a search that was stopped.
+    A fork is judged by `check`, by what is expected (`answer`: a text or number in it; `call`: a tool, with `args`; of
+    the whole run or of `step`), by a person's mark (`mark_wrong`), by how it ends if it failed, and as a last resort by
+    `judge_model`. Results that the log does not have come from `stubs` (a text or a function by the name of a tool),
+    `stand_ins` of your own, or with `guess` from the agent's model. `models`, `dialects`, `lines` of the prompt and
+    `guards` are others to try, `also` changes of your own with the step they begin at. The same call again goes on with
+    a search that was stopped.
     """
     records = await _records(agent, run)
     if not records:

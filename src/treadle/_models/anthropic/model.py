@@ -28,7 +28,7 @@ def _is(tool: Any, kind: str) -> bool:
 
 
 class AnthropicModel(HttpModel):
-    """`AnthropicModel("claude-sonnet-4-5")`. Thinking is requested with `extra_body={"thinking": {...}}`.
+    """`AnthropicModel("claude-sonnet-4-5", extra_body={"thinking": {...}})`.
 
     Turns that the provider pauses are continued inside one call.
     """

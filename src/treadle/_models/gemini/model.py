@@ -17,8 +17,7 @@ MAX_CONTINUATIONS = 9
 
 
 class GeminiModel(HttpModel):
-    """`GeminiModel("gemini-2.5-flash")`. More of `generationConfig` (a thinking budget, say) is set with
-    `extra_body`."""
+    """`GeminiModel("gemini-2.5-flash", extra_body={...})`: more of `generationConfig`, such as a thinking budget."""
 
     default_provider = "gemini"
     media = GEMINI

@@ -14,7 +14,7 @@ from treadle._types.request import Request
 
 
 class ResponsesModel(HttpModel):
-    """`ResponsesModel("gpt-5.4")`. The reasoning effort is set with `extra_body={"reasoning": {"effort": "low"}}`."""
+    """`ResponsesModel("gpt-5.4", extra_body={"reasoning": {"effort": "low"}})`."""
 
     path = "/responses"
     default_provider = "openai-responses"

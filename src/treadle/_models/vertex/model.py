@@ -28,9 +28,7 @@ class VertexModel(HttpModel):
     """`VertexModel("gemini-2.5-flash", project="my-project")`, `VertexModel("claude-sonnet-4-5@20250929")`, or
     `VertexModel("meta/llama-3.3-70b-instruct-maas")`.
 
-    Credentials are Google's application-default ones: the file in `GOOGLE_APPLICATION_CREDENTIALS` (or
-    `credentials_file`), that of `gcloud auth application-default login`, or the metadata service. `location` is
-    `GOOGLE_CLOUD_LOCATION`, else `global`.
+    Without `access_token` and `credentials_file` the credentials are Google's application-default ones.
     """
 
     default_provider = "vertex"

@@ -44,8 +44,8 @@ _MAX_CALLS = 50
 
 
 class Memory(Plugin):
-    """Only for runs that have a user. `rank="text"` spends no model call: the best matches by words are taken, or with
-    `embed` (a function from texts to vectors, or a name such as `minilm`) those by words and meaning."""
+    """Only for runs that have a user. `rank="text"` spends no model call: the best matches are taken, with
+    `embed` (a function from texts to vectors, or a name such as `minilm`) also by meaning."""
 
     name = "memory"
 

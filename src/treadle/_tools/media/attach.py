@@ -57,8 +57,8 @@ def attach(
 ) -> ImagePart | AudioPart | FilePart:
     """A part from a file's path, from its bytes, or from its address (`https://...`).
 
-    `mime` is found out when not given; `text`, or a function that makes it from the bytes, is for models that cannot
-    read the content. With `within`, a path that leads out of that folder is refused.
+    `text`, or a function that makes it from the bytes, is for models that cannot read the content. With `within`, a
+    path that leads out of that folder is refused.
     """
     if isinstance(source, bytes):
         return from_bytes(source, mime=mime, name=name, text=text if isinstance(text, str) else text(source))
