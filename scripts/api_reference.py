@@ -162,7 +162,9 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
         hooks = {_name(line) for line, _ in _members(_plugin())}
         members = [(line, words) for line, words in members if _name(line) not in hooks]
     told = {name for base in bases for name in _names_of(base)} | (_names_of("Model") if name != "Model" else set())
-    members = [(line, words) for line, words in members if words or _name(line) not in told]
+    members = [
+        (line, words) for line, words in members if (words or _name(line) not in told) and _is_shown(name, _name(line))
+    ]
     rows = _list(members)
     words = _what_to_know(text, init or node)
     return f"{_block(head) if head else ''}\n{words}\n".lstrip("\n") + ("\n" + rows if rows else "")

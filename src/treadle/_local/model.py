@@ -38,9 +38,9 @@ TINY = 700_000_000
 class LocalModel(Closing):
     """A GGUF model by name (downloaded on first use) or path. It is loaded at the first request, once per process.
 
-    `n_ctx` is the window of a conversation, `slots` how many keep their evaluated prompt. `isolated`: in a process of its
-    own, as a server needs it. `adapter`: that of `treadle-adapters` (True), a GGUF file, or none. With `keep_prompts`
-    evaluated system prompts are kept in the cache folder.
+    `n_ctx` is the window of a conversation, `slots` how many keep their evaluated prompt. `isolated`: in a process of
+    its own, as a server needs it. `adapter`: that of `treadle-adapters` (True), a GGUF file, or none. With
+    `keep_prompts` evaluated system prompts are kept in the cache folder.
     """
 
     @bounded

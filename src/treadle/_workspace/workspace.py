@@ -70,8 +70,8 @@ class Opened:
 class Workspace(Plugin):
     """The folder that the runs of an agent work in: `Agent(..., workspace=Workspace("project"))`.
 
-    `backend`: `copy`, `worktree` (of its git repository), `sandbox` (the folder read-only, under what the run writes; no
-    network unless `network`: all, or a list of hosts), `host` (the folder itself), or an object that makes machines.
+    `backend`: `copy`, `worktree` (of its git repository), `sandbox` (the folder read-only, under what the run writes;
+    no network unless `network`: all, or a list of hosts), `host` (the folder itself), or an object that makes machines.
 
     `on_interrupt`: after a crash in a call `keep` leaves its files, `restore` brings those from before it back.
     """
