@@ -76,8 +76,8 @@ def api_page(note: str) -> str:
         note + "# Public API\n\n"
         f"Every public name; most events are in [events]({EVENTS}), most errors in [errors]({ERRORS}). These do not "
         "change without a note in the changelog; modules and names that begin with an underscore may change in any "
-        "release.\n\n`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out. "
-        "`**options` are [settings](settings.md). Messages, events, results and what is "
+        "release.\n\n`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out. A "
+        "path may be a `Path`. `**options` are [settings](settings.md). Messages, events, results and what is "
         "inside them have `to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with "
         "`async with`. Examples are in the [how-tos](../howto/index.md).\n"
     ]

@@ -56,6 +56,12 @@ class _Plain(ast.NodeTransformer):
             return node.value
         return node if name == "Literal" else self.generic_visit(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """A path may always be a `Path`, too: the page says so once."""
+        plain = self.generic_visit(node)
+        assert isinstance(plain, ast.BinOp)
+        return plain.left if ast.unparse(plain.right) in ("Path", "PathLike", "PathLike[str]") else plain
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         return ast.Name(node.attr)
 

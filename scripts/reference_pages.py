@@ -66,7 +66,8 @@ def _builtin_text(name: str) -> str:
 
 
 def _default(parameter: inspect.Parameter) -> str:
-    return "" if parameter.default is inspect.Parameter.empty else repr(parameter.default)
+    shown = "" if parameter.default is inspect.Parameter.empty else repr(parameter.default)
+    return shown if len(shown) < 60 else "..."  # the description of a tool stands below
 
 
 def _tool_text(tool: Tool) -> str:

@@ -91,7 +91,6 @@ class SystemMessage(Value, frozen=True, tag="system", tag_field="role", omit_def
 
     @property
     def role(self) -> Literal["system"]:
-        """Who speaks, as providers call it."""
         return "system"
 
 
@@ -107,7 +106,6 @@ class UserMessage(Value, frozen=True, tag="user", tag_field="role", omit_default
 
     @property
     def role(self) -> Literal["user"]:
-        """Who speaks, as providers call it."""
         return "user"
 
 
@@ -128,7 +126,6 @@ class AssistantMessage(Value, frozen=True, tag="assistant", tag_field="role", om
 
     @property
     def role(self) -> Literal["assistant"]:
-        """Who speaks, as providers call it."""
         return "assistant"
 
 
@@ -146,7 +143,6 @@ class ToolMessage(Value, frozen=True, tag="tool", tag_field="role", omit_default
 
     @property
     def role(self) -> Literal["tool"]:
-        """Who speaks, as providers call it."""
         return "tool"
 
 

@@ -44,10 +44,10 @@ class Change(Struct, frozen=True, omit_defaults=True):
     `prompt` (the system prompt, or the engine's `name`), `description` (of the tool `name`) and `passage` (the message
     of record `record`): the text `before` becomes `after`; without `before`, `after` is added. `result`: the result in
     `record`, or in `records`, becomes `after`. `again`: the call of `record` is made again. `tools`: the tool `name`
-    is no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`: `name` becomes
-    `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is taken to want
-    one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `route`: the component `name` of a
-    document chooses `after`. `nothing`: the same again, to see what chance does.
+    is no longer offered, or, with `after="offered"`, is. `model`, `dialect`: `name` takes over. `setting`: `name`
+    becomes `value`. `threshold`: from which probability of an answer (`name`: first | later; off) the model is taken to
+    want one. `guard`: the plug-in `name` is left out, or, with `after="added"`, put in. `route`: the component `name`
+    of a document chooses `after`. `nothing`: the same again, to see what chance does.
     """
 
     kind: Kind
