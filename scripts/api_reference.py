@@ -55,7 +55,7 @@ NOT_SHOWN = {
     "ResponsesModel": "searches_tools",
     "Run": "__init__ blueprint sign begin decisions decide swap_toolkit abandon forward has_parent begun",
     "RunContext": "__init__ reply_policy plugin_tools allowed_for_run counts_tokens mask_of replace_toolkit "
-    "nested_calls estimator",
+    "nested_calls estimator ask_after next_request_tokens why_asked",
     "RunResult": "leftovers keys",
     "ScriptedModel": "keep",
     "SettingGroup": "changes",
@@ -74,12 +74,13 @@ NOT_SHOWN = {
 def api_page(note: str) -> str:
     parts = [
         note + "# Public API\n\n"
-        f"Every public name; most events are in [events]({EVENTS}), most errors in [errors]({ERRORS}). These do not "
-        "change without a note in the changelog; modules and names that begin with an underscore may change in any "
-        "release.\n\n`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out. A "
-        "path may be a `Path`. `**options` are [settings](settings.md). Messages, events, results and what is "
-        "inside them have `to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with "
-        "`async with`. Examples are in the [how-tos](../howto/index.md).\n"
+        "Every public name; settings are in [settings](settings.md), most events in "
+        f"[events]({EVENTS}), most errors in [errors]({ERRORS}). These do not change without a note in the changelog; "
+        "modules and names that begin with an underscore may change in any release.\n\n`name=value` is of the type of "
+        "that value, `...` a default of its own; `name?` may be left out. A path may be a `Path`. `**options` are "
+        "settings. Messages, events, results and what is inside them have `to_dict`, `to_json`, `from_dict` and "
+        "`from_json`. What has `aclose()` can be used with `async with`. Examples are in the "
+        "[how-tos](../howto/index.md).\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
@@ -90,7 +91,7 @@ def api_page(note: str) -> str:
         for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
             home = first_seen.setdefault((name, location), module)
             page = "" if home != module else _page_of(name, location)
-            if page == ERRORS or (home == "treadle.events" and page == EVENTS):
+            if page in (ERRORS, "settings.md") or (home == "treadle.events" and page == EVENTS):
                 continue  # these pages have them whole
             if page or home != module:
                 elsewhere.append(f"[`{name}`]({page}#{name.lower()})")

@@ -221,7 +221,9 @@ def cli_page() -> str:
     named = {name for name, _ in of_agents}
     others: Rows = []
     for row, count in counts.most_common():
-        if count >= SHARED_BY[1] and row[0] not in named:  # another meaning of a name is told where it is
+        if (count - 1) * len(row[1].split()) >= SHARED_BY[1] and row[
+            0
+        ] not in named:  # another meaning of a name is told where it is
             others.append(row)
             named.add(row[0])
     parts.append("\n## Agent options\n\n" + described(of_agents))
@@ -231,8 +233,8 @@ def cli_page() -> str:
     return "".join(parts)
 
 
-SHARED_BY = (10, 3)
-"""What so many commands have is explained once for all of them: options of an agent, and anything else."""
+SHARED_BY = (10, 7)
+"""Options that so many commands have are those of an agent; what takes so many words again is explained once, too."""
 Rows = list[tuple[str, str]]
 
 

@@ -59,7 +59,8 @@ def _builtin_text(name: str) -> str:
     text = inspect.cleandoc(factory.__doc__ or "")
     if text.partition(".")[0].lower().startswith(BUILTINS[name].split()[0].lower()):
         text = ""  # it says the same
-    parts = [f"\n## {name}\n\n{BUILTINS[name]}.\n\n", f"{text}\n\n" if text else ""]
+    said_below = not isinstance(made, list) and "(" not in BUILTINS[name]
+    parts = [f"\n## {name}\n\n", "" if said_below else f"{BUILTINS[name]}.\n\n", f"{text}\n\n" if text else ""]
     parts.append(f"Parameters: `{'`, `'.join(rows)}`.\n" if rows else "")
     parts += [_tool_text(tool) for tool in (made if isinstance(made, list) else [made])]
     return "".join(parts)
