@@ -61,7 +61,7 @@ def test_a_table_is_text_for_every_model():
 @pytest.mark.parametrize(
     ("part", "abilities", "words"),
     [
-        (PNG, {"vision": False}, r"scan.png: scripted does not read images: use a model that can .*or send in words what it shows"),
+        (PNG, {"vision": False}, r"scan.png: scripted does not read images: .*send in words what it shows"),
         (SOUND, {}, r"call.wav: scripted does not read sound: .*or send in words what is said"),
         (
             FilePart(data="aGk=", name="a.pdf"),
