@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from treadle._agent.agent import Agent
@@ -113,6 +115,8 @@ class Chat:
         self.history: list[Message] = list(earlier.history) if earlier else []
         self.last_run = earlier.last_run if earlier else ""
         self.unended = earlier is not None and not earlier.ended
+        self._shown = time.time()
+        """Until when it is known what was asked in this conversation."""
         self.turns = 0
         self.usage = NO_USAGE
         self.attached: list[tuple[str, Part]] = []
@@ -142,6 +146,7 @@ class Chat:
     async def ask(self, text: str) -> None:
         """Answer a question, then messages that came too late for the run to read."""
         question: Content = self._with_files(text)
+        await self._say_elsewhere()
         self._before.append((self.history, self.last_run))
         self._runs.append([])
         while question:
@@ -155,6 +160,19 @@ class Chat:
                 )
             )
             question = "\n".join(waiting)
+
+    async def _say_elsewhere(self) -> None:
+        """Say so if somebody else has asked in this conversation since it was shown here: the answer will not know it."""
+        for newest in await self.journal.list(limit=1, conversation=self.conversation, parent=""):
+            own = newest.run_id in chain.from_iterable(self._runs)
+            if not own and not newest.undone and newest.created > self._shown:
+                self._shown, run = newest.created, newest.run_id[:8]
+                asked = one_line(clean(newest.question), 60)
+                print(
+                    f"(elsewhere this conversation has gone on with: {asked}\n the answer here does not know that; "
+                    f"treadle chat --resume {run} goes on there)",
+                    file=sys.stderr,
+                )
 
     def _with_files(self, text: str) -> Content:
         mentions = mentions_in(text, as_files=takes_files(self.agent))
