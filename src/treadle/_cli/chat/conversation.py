@@ -162,7 +162,7 @@ class Chat:
             question = "\n".join(waiting)
 
     async def _say_elsewhere(self) -> None:
-        """Say so if somebody else has asked in this conversation since it was shown here: the answer will not know it."""
+        """Say so if somebody else has asked in this conversation since it was shown here."""
         for newest in await self.journal.list(limit=1, conversation=self.conversation, parent=""):
             own = newest.run_id in chain.from_iterable(self._runs)
             if not own and not newest.undone and newest.created > self._shown:
