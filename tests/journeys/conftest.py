@@ -237,23 +237,29 @@ def mend(request: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def coding_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "area.py").write_text("def area(w, h):\n    return w + h\n")
-    return folder
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("project")
+
+
+@pytest.fixture
+def coding_folder(project: Path) -> Path:
+    """What the coder works on, as it was before anybody had it mended."""
+    (project / "area.py").write_text("def area(w, h):\n    return w + h\n")
+    return project
 
 
 @pytest.fixture(scope="session")
-def http_api(model_server: str, coding_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+def http_api(model_server: str, project: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
     memory = Memory(MemoryStore(tmp_path_factory.mktemp("memory") / "memory.db"), rank="text")
     agents = {
         "friend": Agent(ScriptedModel(befriend), tools=[height], plugins=[memory]),
         "clerk": clerk(),
+        "blind": Agent(ScriptedModel(play, abilities={"vision": False})),
         "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
         "nobody": Agent("http://127.0.0.1:9/v1"),
-        "coder": Agent(ScriptedModel(mend), preset="coding", workspace=coding_folder),
+        "coder": Agent(ScriptedModel(mend), preset="coding", workspace=project),
         "desk": load_agent(desk_document(tmp_path_factory.mktemp("desk")), model=ScriptedModel(play)),
     }
     settings = ServerSettings(models=(model_server,), requests_per_second=10_000, request_burst=10_000, grace=0.1)

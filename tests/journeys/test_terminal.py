@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from cli.terminal import TOOLS, Terminal, call, open_gate, script, treadle
 
-from .conftest import GO_ON, MOODS, desk_document
+from .conftest import DOT, GO_ON, MOODS, desk_document
 from .walking import journey, step
 
 
@@ -83,8 +84,11 @@ def test_mistyped(home: Path):
 
 @journey("Export and import", on="terminal")
 def test_export(home: Path):
-    with step("a run is exported, imported into another journal, and shown there"):
+    with step("a folder that is not there is named; nothing is written"):
         treadle(home, "run", "Which animal?", "-m", script(home, "A zebra."))
+        refused = treadle(home, "runs", "export", "last", "-o", "no/run.jsonl")
+        assert refused.err == "treadle: no/run.jsonl: No such file or directory\n"
+    with step("the run is exported, imported into another journal, and shown there"):
         treadle(home, "runs", "export", "last", "-o", "run.jsonl")
         treadle(home, "runs", "import", "run.jsonl", "--journal", "other.db")
         assert "A zebra." in treadle(home, "runs", "show", "last", "--journal", "other.db").out
@@ -343,3 +347,118 @@ def test_attachment(home: Path):
         assert "[cities.csv]" in treadle(home, "runs", "show", "last").out
     with step("a name that is mistyped is said, and nothing is asked"):
         assert "citis.csv cannot be read" in treadle(home, "run", "How long?", "--attach", "citis.csv").err
+
+
+@journey("Two people at once", on="terminal")
+def test_two_at_once(home: Path):
+    (home / "mine.py").write_text(TOOLS)
+    anns = script(home, call("gate", name="north"), "It is open, Ann.", "Ann again.", name="ann")
+    bobs = script(home, "Good morning, Bob.", "Bob again.", name="bob")
+    with Terminal(home, "chat", "-t", "mine.py:gate", "-m", anns) as ann, Terminal(home, "chat", "-m", bobs) as bob:
+        with step("Bob is answered, and a tool works for Ann, on the same journal"):
+            for seen, words, shown in ((bob, "Hello", "Good morning, Bob."), (ann, "Open it", "waiting at north")):
+                seen.wait_for_prompt()
+                seen.type(f"{words}\r")
+                seen.wait_for(shown)
+        with step("Carl wants to continue the newest conversation: he is told that it is under way, and gets Bob's"):
+            continued = treadle(home, "chat", "--continue", "-m", bobs, stdin="And I am Carl\n")
+            assert "another process drives run" in continued.err
+            assert "Good morning, Bob." in continued.out
+        with step("Bob asks on: he is told that his conversation has gone on elsewhere, and is answered"):
+            bob.wait_for_prompt()
+            bob.forget()
+            bob.type("And now?\r")
+            bob.wait_for("gone on with: And I am Carl")
+            bob.wait_for("Bob again.")
+        with step("Ann's goes on as if nobody else were there, and nothing of anybody is lost"):
+            open_gate(home, "north")
+            ann.wait_for("It is open, Ann.")
+            assert treadle(home, "runs", "list").out.count(" answer ") == 4
+
+
+@journey("A picture goes with a question", on="terminal")
+def test_picture(home: Path):
+    (home / "dot.png").write_bytes(base64.b64decode(DOT))
+    with (
+        step("treadle chat: @dot.png puts it into the question, and the model is sent it"),
+        Terminal(home, "chat", "-m", script(home, "A dot.")) as seen,
+    ):
+        seen.wait_for_prompt()
+        seen.type("What is in @dot.png\r")
+        seen.wait_for("A dot.")
+        seen.wait_for_prompt()
+        assert DOT in treadle(home, "runs", "explain", "last", "--text").out
+    with step("for a model that does not read pictures it is refused, in words of the terminal"):
+        blind = script(home, "A dot.", abilities={"vision": False})
+        done = treadle(home, "run", "What is it?", "--attach", "dot.png", "-m", blind)
+        assert done.code == 2
+        assert "does not read images: use a model that can, or send in words what it shows\n" in done.err
+
+
+@journey("Search and find again", on="terminal")
+def test_search(home: Path):
+    for question, answer in (("Which animal?", "An okapi."), ("Which town?", "Bern.")):
+        treadle(home, "run", question, "-t", "none", "-m", script(home, answer))
+    with step("treadle runs list --search: a word of the answer finds the run, one that nobody said none"):
+        found = treadle(home, "runs", "list", "--search", "OKAPI", "--json").out
+        assert json.loads(found)["question"] == "Which animal?"
+        assert treadle(home, "runs", "list", "--search", "giraffe").out == "no runs match\n"
+    with step("treadle chat --resume goes on with it"):
+        run, model = json.loads(found)["run_id"], script(home, "In the Congo.")
+        assert "In the Congo." in treadle(home, "chat", "--resume", run, "-m", model, stdin="Where?\n").out
+
+
+@journey("Another answer to the same question, beside the first", on="terminal")
+def test_again(home: Path):
+    model = script(home, "A zebra.", "An okapi.")
+    with (
+        step("in treadle chat she has it answered again with /fork 1, in other words"),
+        Terminal(home, "chat", "-t", "none", "-m", model) as seen,
+    ):
+        for words, shown in (("Which animal?", "A zebra."), ("/fork 1 Of the forest", "An okapi.")):
+            seen.wait_for_prompt()
+            seen.type(f"{words}\r")
+            seen.wait_for(shown)
+        seen.wait_for_prompt()
+    with step("treadle runs compare shows both, side by side"):
+        second, first = treadle(home, "runs", "list", "--ids").out.split()
+        compared = treadle(home, "runs", "compare", first, second).out
+        assert "- A zebra." in compared
+        assert "+ An okapi." in compared
+
+
+@journey("Why an answer is wrong", on="terminal")
+def test_why(home: Path, model_server: str):
+    treadle(home, "run", "What is 2 + 3?", "--system", "Always round up.", "-t", "none", "-m", model_server)
+    with step("treadle runs explain: what stood in the request, and where it came from"):
+        assert "Always round up." in treadle(home, "runs", "explain", "last").out
+    with step("treadle runs why without more: she is told how to say what was expected"):
+        asked = treadle(home, "runs", "why", "last")
+        assert (asked.code, "--expect" in asked.err, "=..." in asked.err) == (2, True, False), asked.err
+    with step("she marks the answer, and runs why names the line that caused it"):
+        treadle(home, "runs", "mark", "last", "--expect", "Hello")
+        assert "without 'Always round up.'" in treadle(home, "runs", "why", "last").out
+
+
+@journey("Memory, seen and erased", on="terminal")
+def test_memory(home: Path):
+    remembering = ("-p", "reflective", "--set", "dialect=native", "-t", "calculator", "-m")
+    said = script(
+        home, "Work it out.", call("calculator", expression="12*12"), "Good.", "-", "It is 144.", "It is a gross."
+    )
+    with step("an agent that remembers finds something out; treadle memory list shows what it has kept"):
+        assert "It is 144." in treadle(home, "run", "What is 12*12?", *remembering, said).out
+        assert "It is a gross." in treadle(home, "memory", "list").out
+    with step("she changes it; the next question has it"):
+        treadle(home, "memory", "edit", "1", "It is twelve dozen.")
+        treadle(home, "run", "What is 12*12?", *remembering, script(home, *["1"] * 9))
+        assert "It is twelve dozen." in treadle(home, "runs", "show", "last", "--json").out
+    with (
+        step("she has everything forgotten, and confirms it; a second time there is nothing to confirm"),
+        Terminal(home, "memory", "forget", "--user", "local") as seen,
+    ):
+        seen.wait_for("forget 1 memory about local for good?")
+        seen.type("yes\r")
+        assert seen.end() == 0
+    with Terminal(home, "memory", "forget", "--user", "local") as again:
+        again.wait_for("nothing is remembered about local")
