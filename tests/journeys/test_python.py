@@ -13,21 +13,28 @@ from treadle import (
     Agent,
     ConfigError,
     Conversation,
+    DagAgent,
     RunError,
     RunInfo,
     ToolError,
     TreadleError,
     WrongValueError,
+    blame,
     compare,
+    find_causes,
     fork,
     load_agent,
     open_journal,
+    plan_diagram,
 )
-from treadle.events import ToolOutput
+from treadle.events import ThinkStarted, ToolOutput
 from treadle.messages import attach
-from treadle.testing import ScriptedModel
+from treadle.plugins import Memory, MemoryStore
+from treadle.testing import ScriptedModel, assert_export_replays
 
-from .conftest import DOT, GO_ON, LET_GO, MOODS, build, clerk, desk_document, height, mend, play, secretary
+from .conftest import (
+    DOT, GO_ON, LET_GO, MOODS, befriend, build, clerk, desk_document, height, mend, plan, play, secretary,
+)  # fmt: skip
 from .walking import journey, step
 
 
@@ -289,7 +296,102 @@ def test_coding(tmp_path: Path):
         assert "[changed: area.py (+1 -1)]" in talk.ask_sync("Mend the area").answer
         talk.ask_sync("Turn it round")
         assert "w + h" in (project / "area.py").read_text()
+    runs = ("--yes", "--journal", str(tmp_path / "runs.db"))
     with step("treadle runs apply brings both into her folder"):
-        applied = treadle(project, "runs", "apply", "last", "--yes", "--journal", str(tmp_path / "runs.db"))
+        applied = treadle(project, "runs", "apply", "last", *runs)
         assert applied.code == 0, applied.err
         assert "h * w" in (project / "area.py").read_text()
+    with step("she changes her mind: treadle runs restore makes the folder what it was when the agent came to it"):
+        first = treadle(project, "runs", "list", "--ids", *runs[1:]).out.split()[-1]
+        restored = treadle(project, "runs", "restore", first, "0", "--to", ".", *runs)
+        assert restored.code == 0, restored.err
+        assert "w + h" in (project / "area.py").read_text()
+
+
+@journey("Ask again in other words, and compare the branches", on="Python")
+def test_branches(tmp_path: Path):
+    async def walk() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(ScriptedModel(play), tools=None, journal=journal)
+        talk = Conversation(agent)
+        await talk.ask("I am Ann.")
+        with step("what was said until then begins another conversation: it is answered in its own words"):
+            other = Conversation(agent, history=await talk.history())
+            asked = [await talk.ask("Who is it?"), await other.ask("What is my name?")]
+            assert [one.answer for one in asked] == ["Answer 2.", "You are Ann."]
+        with step("compare shows where the two part; the first knows nothing of the second"):
+            compared = await compare(journal, asked[0].run_id, asked[1].run_id)
+            facts = {one.name: (one.first, one.second) for one in compared.facts}
+            assert facts["question"] == ("Who is it?", "What is my name?")
+            assert (await talk.ask("Go on.")).answer == "Answer 3."
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("A plan", on="Python")
+def test_plan():
+    async def walk() -> None:
+        run = DagAgent(ScriptedModel(plan), tools=[height]).start("How high is it in feet?")
+        with step("the steps are planned, done one after the other, and the answer is found"):
+            assert (await run).answer == "1,083 feet."
+        with step("the plan can be drawn"):
+            assert "Say it in feet" in plan_diagram(run.records)
+
+    asyncio.run(walk())
+
+
+@journey("Why an answer is wrong", on="Python")
+def test_why(model_server: str, tmp_path: Path):
+    async def walk() -> None:
+        journal = open_journal(tmp_path / "runs.db")
+        agent = Agent(model_server, tools=None, system="Be polite.\nAlways round up.", journal=journal)
+        run = (await agent.run("What is 2 + 3?")).run_id
+        with step("blame says where each piece of the request came from"):
+            records = await journal.load(run)
+            asked = next(record.seq for record in records if type(record.event) is ThinkStarted)
+            assert "Always round up." in {one.component: one.text for one in blame(records, asked)}["system"]
+        with step("without anything expected the search is refused, and says what to give"):
+            with pytest.raises(ConfigError, match="what its answer should have had"):
+                await find_causes(agent, run)
+        with step("with it, the line that caused the answer is found"):
+            [cause, *_] = (await find_causes(agent, run, answer="Hello")).causes
+            assert "Always round up." in str(cause.change)
+        await journal.aclose()
+
+    asyncio.run(walk())
+
+
+@journey("Memory, seen and erased", on="Python")
+def test_memory(tmp_path: Path):
+    store = MemoryStore(tmp_path / "memory.db")
+    agent = Agent(ScriptedModel(befriend), tools=[height], plugins=[Memory(store, rank="text")])
+    with step("what a tool found out for Ann is kept, and helps her later, and nobody else"):
+        agent.run_sync("How high is the tower that I like?", user="ann")
+        assert [memo.summary for memo in store.all("ann")] == ["Ann likes tall buildings."]
+        asked = [agent.run_sync("Which tall buildings do I like?", user=user).answer for user in ("ann", "bob")]
+        assert asked == ["You like tall buildings.", "330 m."]
+    with step("it is forgotten: the next question begins from nothing"):
+        assert store.forget("ann") == 1
+        assert agent.run_sync("Which tall buildings do I like?", user="ann").answer == "330 m."
+
+
+@journey("Export and import", on="Python")
+def test_export(tmp_path: Path):
+    with (
+        step("a run of hers is exported; it replays byte for byte without a journal"),
+        Agent(ScriptedModel(play), tools=[height], journal=str(tmp_path / "runs.db")) as agent,
+    ):
+        first = agent.run_sync("How high is the tower?")
+    exported = tmp_path / "run.jsonl"
+    treadle(tmp_path, "runs", "export", "last", "-o", str(exported), "--journal", "runs.db")
+    assert_export_replays(exported)
+    with (
+        step("imported elsewhere it goes on, answered as it was"),
+        Agent(ScriptedModel(play), tools=[height], journal=str(tmp_path / "other.db")) as agent,
+    ):
+        treadle(tmp_path, "runs", "import", "run.jsonl", "--journal", "other.db")
+        assert agent.resume_sync(first.run_id).answer == first.answer
+    with step("one that was cut off on the way is refused, with the line"):
+        exported.write_bytes(exported.read_bytes()[:-100])
+        assert "cannot be read" in treadle(tmp_path, "runs", "import", "run.jsonl", "--journal", "third.db").err
