@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.server
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -190,6 +191,12 @@ def model_server() -> Iterator[str]:
         server.shutdown()
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Http:
     """What curl does."""
 
@@ -204,6 +211,16 @@ class Http:
                 return answer.status, json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read() or b"null")
+
+    def fetch(self, path: str) -> bytes:
+        with urllib.request.urlopen(self.address + path, timeout=GUARD_SECONDS) as answer:
+            return answer.read()
+
+    def answers(self) -> bool:
+        try:
+            return bool(self.fetch("/health"))
+        except OSError:
+            return False
 
     def get(self, path: str) -> Any:
         status, found = self.ask("GET", path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import urllib.request
+from pathlib import Path
 from typing import Any
 
+from cli.terminal import TOOLS, call, open_gate, script, start, treadle
 from waiting import eventually
 
-from .conftest import GO_ON, LET_GO, MOODS, Http
+from .conftest import DOT, GO_ON, LET_GO, MOODS, Http, free_port
 from .walking import journey, step
 
 
@@ -222,3 +224,74 @@ def test_document(http_api: Http):
         run = http_api.start("Hi", agent="desk")
         assert http_api.wait(run)["answer"] == "It says: Answer 1."
         assert http_api.answer("Hi", agent="desk", conversation=run, follows=run).startswith("It says: ")
+
+
+@journey("A picture goes with a question", on="HTTP")
+def test_picture(http_api: Http):
+    part = {"type": "image", "data": DOT, "mime": "image/png", "name": "dot.png"}
+    question = [{"type": "text", "text": "What is in this picture?"}, part]
+    with step("the question has a text and a picture: the model sees it, and it can be fetched again"):
+        run = http_api.start(question)
+        assert http_api.wait(run)["answer"] == "A dot."
+        assert http_api.fetch(f"/api/runs/{run}/files/0") == base64.b64decode(DOT)
+    with step("for an agent whose model does not read pictures it is refused, with what may be done"):
+        status, refused = http_api.ask("POST", "/api/runs", {"question": question, "agent": "blind"})
+        assert (status, refused["error"]["message"].partition(": ")[0]) == (400, "dot.png")
+        assert "send in words what it shows" in refused["error"]["message"]
+    with step("the same agent goes on with the conversation: of the picture it is told in words"):
+        assert http_api.answer("Good morning.", agent="blind", conversation=run, follows=run) == "Answer 2."
+
+
+@journey("Export and import", on="HTTP")
+def test_export(http_api: Http, tmp_path: Path):
+    run = http_api.start("How high is the tower?")
+    http_api.wait(run)
+    with step("a conversation is saved as one page"):
+        assert b"It is **330 m** high." in http_api.fetch(f"/api/conversations/{run}/export")
+    with step("a proof of the answer is checked elsewhere, offline"):
+        (tmp_path / "proof.jsonl").write_bytes(http_api.fetch(f"/api/runs/{run}/proof"))
+        assert treadle(tmp_path, "verify", "proof.jsonl").code == 0
+    with step("where somebody has changed it on the way, that is said"):
+        forged = (tmp_path / "proof.jsonl").read_text().replace("330 m", "331 m")
+        (tmp_path / "proof.jsonl").write_text(forged)
+        assert treadle(tmp_path, "verify", "proof.jsonl").code == 1
+
+
+@journey("A coding session", on="HTTP")
+def test_coding(http_api: Http, coding_folder: Path):
+    with step("a file is edited in a copy; the trees of the run show what changed, and the folder is as it was"):
+        run = http_api.start("Mend the area", agent="coder")
+        assert "[changed: area.py (+1 -1)]" in http_api.wait(run)["answer"]
+        trees = f"/api/runs/{run}/trees"
+        first, *_, last = (one["seq"] for one in http_api.get(trees)["trees"])
+        assert "+    return w * h" in http_api.get(f"{trees}/{last}")["changes"][0]["difference"]
+        assert "w + h" in (coding_folder / "area.py").read_text()
+    with step("what would change is looked at, and then done; a second time it is refused: the folder has changed"):
+        seen = {"now": http_api.get(f"{trees}/{last}/bring")["now"]}
+        assert [http_api.ask("POST", f"{trees}/{last}/bring", seen)[0] for _ in range(2)] == [200, 409]
+        assert "w * h" in (coding_folder / "area.py").read_text()
+    with step("it is taken back: the folder becomes exactly what it was"):
+        back = {"now": http_api.get(f"{trees}/{first}/bring?exact=true")["now"], "exact": True}
+        assert http_api.ask("POST", f"{trees}/{first}/bring", back)[0] == 200
+        assert "w + h" in (coding_folder / "area.py").read_text()
+
+
+@journey("The program is killed and comes back", on="HTTP")
+def test_killed(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(TOOLS)
+    model = script(tmp_path, call("gate", name="north"), "It is open.")
+    served = Http(f"http://127.0.0.1:{free_port()}")
+    serve = ("serve", "--port", served.address.rpartition(":")[2], "-t", "mine.py:gate", "-m", model)
+    with start(tmp_path, *serve) as server:
+        eventually(served.answers, "the server answers")
+        with step("a tool works, and the server is killed with kill -9"):
+            run = served.start("Open it", agent=served.get("/api/agents")["agents"][0]["name"])
+            eventually(lambda: "tool_started" in str(served.get(f"/api/runs/{run}/records")), "the tool works")
+            server.kill()
+            server.wait()
+    open_gate(tmp_path, "north")
+    with start(tmp_path, *serve):
+        eventually(served.answers, "the server answers")
+        with step("it is started again: the run goes on by itself, once, and the answer is there"):
+            assert served.wait(run)["answer"] == "It is open."
+            assert [one["run_id"] for one in served.get("/api/runs")["runs"]] == [run]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import signal
-import socket
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from cli.terminal import TOOLS, call, open_gate, script, start
 from waiting import eventually
 from web.conftest import CONTRAST
 
-from .conftest import DOT, GO_ON, LET_GO, MOODS, Desk
+from .conftest import DOT, GO_ON, LET_GO, MOODS, Desk, Http, free_port
 from .walking import journey, step
 
 
@@ -215,6 +213,13 @@ def test_picture(desk: Desk):
         desk.ask("What is in this picture?")
         assert desk.answered() == "A dot."
         desk.page.locator(".question img").wait_for()
+    with step("an agent whose model does not read pictures says so, and what she wrote stays in the box"):
+        desk.open("blind")
+        desk.page.locator("input[type=file]").set_input_files(file)
+        desk.see("dot.png", ".attachments li")
+        desk.ask("What is in this picture?")
+        desk.see("send in words what it shows", "body")
+        assert desk.page.get_by_label("Message", exact=True).input_value() == "What is in this picture?"
 
 
 @journey("Another answer to the same question, beside the first", on="page")
@@ -321,20 +326,11 @@ def test_dark(desk: Desk):
 def test_killed_server(desk: Desk, tmp_path: Path):
     (tmp_path / "mine.py").write_text(TOOLS)
     model = script(tmp_path, call("gate", name="north"), "It is open.")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     serve = ("serve", "--port", str(port), "-t", "mine.py:gate", "-m", model)
     desk.address = f"http://127.0.0.1:{port}"
-
-    def answers() -> bool:
-        try:
-            return urllib.request.urlopen(f"{desk.address}/health").status == 200
-        except OSError:
-            return False
-
     with start(tmp_path, *serve) as server:
-        eventually(answers, "the server answers")
+        eventually(Http(desk.address).answers, "the server answers")
         with step("she asks, a tool works, and the server is killed with kill -9"):
             desk.page.goto(desk.address)
             desk.ask("Open it")
@@ -418,3 +414,26 @@ def test_coding(desk: Desk, coding_folder: Path):
         desk.page.get_by_role("button", name="Change 1 file").click()
         desk.page.get_by_role("button", name="Change 1 file").wait_for(state="detached")
         assert "h * w" in (coding_folder / "area.py").read_text()
+
+
+@journey("A model by its name, from the environment, and another one in the middle", on="page")
+def test_model_by_name(desk: Desk):
+    def switch(number: int) -> None:
+        desk.page.get_by_label("Settings and export").click()
+        desk.page.get_by_role("combobox", name="Model").select_option(index=number)
+        desk.page.keyboard.press("Escape")
+
+    with step("the first question is answered by the agent's own model"):
+        desk.open()
+        desk.ask("I am Ann.")
+        assert desk.answered() == "Answer 1."
+    with step("she chooses the other one for the next question; both answers stand there"):
+        switch(1)
+        desk.ask("Who are you?")
+        assert [desk.answered(2), desk.answered(1)] == ["Hello.", "Answer 1."]
+    with step("back at the first, it knows what was said before; the same after the page is loaded again"):
+        switch(0)
+        desk.ask("What is my name?")
+        assert desk.answered(3) == "You are Ann."
+        desk.page.reload()
+        assert [desk.answered(turn) for turn in (3, 2, 1)] == ["You are Ann.", "Hello.", "Answer 1."]

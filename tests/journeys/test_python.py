@@ -33,8 +33,20 @@ from treadle.plugins import Memory, MemoryStore
 from treadle.testing import ScriptedModel, assert_export_replays
 
 from .conftest import (
-    DOT, GO_ON, LET_GO, MOODS, befriend, build, clerk, desk_document, height, mend, plan, play, secretary,
-)  # fmt: skip
+    DOT,
+    GO_ON,
+    LET_GO,
+    MOODS,
+    befriend,
+    build,
+    clerk,
+    desk_document,
+    height,
+    mend,
+    plan,
+    play,
+    secretary,
+)
 from .walking import journey, step
 
 
@@ -351,9 +363,11 @@ def test_why(model_server: str, tmp_path: Path):
             records = await journal.load(run)
             asked = next(record.seq for record in records if type(record.event) is ThinkStarted)
             assert "Always round up." in {one.component: one.text for one in blame(records, asked)}["system"]
-        with step("without anything expected the search is refused, and says what to give"):
-            with pytest.raises(ConfigError, match="what its answer should have had"):
-                await find_causes(agent, run)
+        with (
+            step("without anything expected the search is refused, and says what to give"),
+            pytest.raises(ConfigError, match="what its answer should have had"),
+        ):
+            await find_causes(agent, run)
         with step("with it, the line that caused the answer is found"):
             [cause, *_] = (await find_causes(agent, run, answer="Hello")).causes
             assert "Always round up." in str(cause.change)
