@@ -1,7 +1,7 @@
 """What Treadle adds to a model's time: CPU beside a bare loop that does the same work, in one process, as ratios.
 
     python benchmarks/overhead.py                     # everything, a markdown table
-    python benchmarks/overhead.py --short             # fewer and smaller measurements: the form the tests run
+    python benchmarks/overhead.py --short --repeats 3 # fewer and smaller measurements
     python benchmarks/overhead.py --only growth       # some rows
 
 Never absolute times where a ratio says it: both sides are measured turn by turn on the same machine, and the least of
@@ -138,24 +138,23 @@ MEASURES: dict[str, Measure] = {
 }
 
 
-async def measure(base: str, names: list[str], *, short: bool) -> dict[str, float]:
+async def measure(base: str, names: list[str], *, repeats: int, crowd: int) -> dict[str, float]:
     rows: dict[str, float] = {}
     async with wide_session() as session:
         for name in names:
-            rows.update(
-                await MEASURES[name](Stage(base, session, repeats=3 if short else 9, crowd=50 if short else 200))
-            )
+            rows.update(await MEASURES[name](Stage(base, session, repeats, crowd)))
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--repeats", type=int, default=9, help="of a measurement: the least counts")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", default=",".join(MEASURES), help="names, with commas between them: %(default)s")
     args = parser.parse_args()
     with serving() as base:
-        rows = asyncio.run(measure(base, args.only.split(","), short=args.short))
+        rows = asyncio.run(measure(base, args.only.split(","), repeats=args.repeats, crowd=50 if args.short else 200))
     if args.json:
         print(json.dumps(rows))
         return

@@ -99,7 +99,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    gc.set_threshold(700)
+    gc.set_threshold(20_000)
     if (
         not session.config.option.workers
         or not hasattr(os, "fork")
