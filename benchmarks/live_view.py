@@ -159,9 +159,9 @@ def summary(cells: dict[str, str]) -> str:
 HEAD = """# When words are shown
 
 Milliseconds from the moment in which a model (or a tool) gives a word until it can be seen: the longest in {runs} runs,
-measured on {date} on two cores; a run that was late is played up to three times, and the quickest counts. The goal is
-100 ms; the terminal draws every 50 ms, and the server collects text for 50 ms. A letter says in which ways
-of running words are shown when they are complete, and why.
+measured on {date} on two cores; of three, where one was late, the quickest counts. The goal is 100 ms; the terminal
+draws every 50 ms, and the server collects text for 50 ms. A letter says
+in which ways of running words are shown when they are complete, and why.
 
 Played in each way: {variants} ([testing](internals/testing.md)). `python3 tasks.py measure live_view --write` writes
 this page; `tests/conformance/test_live.py` holds what it says without a clock.

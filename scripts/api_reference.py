@@ -41,27 +41,31 @@ NOT_SHOWN = {
     "DagAgent": "choices part work partial_answer findings metadata inside launch",
     "HttpModel": "address connection at_home body_of reader_of searches_tools meet contact untried refused_tools tried "
     "with_every_ability aclose name provider profile stream",
-    "Journal": "summarise claim release is_driven put take recall note_request noted_requests forget_request "
+    "Journal": "append summarise claim release is_driven put take recall note_request noted_requests forget_request "
     "spent spend",
     "LocalModel": "needs_download isolate read_ahead with_defaults body provider",
     "McpAuth": "secrets",
     "McpPeer": "__init__ output flush",
     "McpPrompt": "missing",
     "McpResource": "values_in is_template",
-    "McpServer": "changed as_tool auth tool",
+    "McpServer": "changed listed as_tool auth tool",
     "McpTools": "from_settings",
+    "MemoryStore": "add",
     "OpenAIModel": "media",
     "Profile": "decides_in small assisted tuned with_tuning reviewed with_parameters",
     "ResponsesModel": "searches_tools",
-    "Run": "__init__ blueprint sign begin decisions decide swap_toolkit abandon forward has_parent begun",
+    "Run": "__init__ blueprint sign begin decisions decide swap_toolkit abandon forward has_parent begun context "
+    "listens stop",
     "RunContext": "__init__ reply_policy plugin_tools allowed_for_run counts_tokens mask_of replace_toolkit "
     "nested_calls estimator ask_after next_request_tokens why_asked",
     "RunResult": "leftovers keys",
     "ScriptedModel": "keep",
     "SettingGroup": "changes",
     "TextDialect": "system reformat watch assistant results",
+    "TemporalSubmitter": "wake",
     "Tool": "act declares_act failure marked_unsafe all_names",
     "ToolParam": "needed",
+    "Toolkit": "nearest",
     "ToolSpec": "described",
     "Usage": "bounded",
     "Value": "to_dict to_json from_dict from_json",
@@ -168,6 +172,9 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
     ]
     rows = _list(members)
     words = _what_to_know(text, init or node)
+    whose, _, purpose = docstring(_tree(f"treadle.{location}")).partition("\n\n")[0].partition(": ")
+    if whose == name:  # the module says what it is for, the class how
+        words = f"{purpose[0].upper()}{purpose[1:]} {words}"
     return f"{_block(head) if head else ''}\n{words}\n".lstrip("\n") + ("\n" + rows if rows else "")
 
 
@@ -279,7 +286,8 @@ def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """The public methods and properties, each with the first sentence of its docstring."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and _is_shown(node.name, item.name):
-            words = _SENTENCE.split(" ".join(docstring(item).partition("\n\n")[0].split()))[0]
+            words = _SENTENCE.split(" ".join(docstring(item).partition("\n\n")[0].split()))[0].removeprefix("Return ")
+            words = words[:1].upper() + words[1:]
             marks = {ast.unparse(mark) for mark in item.decorator_list}
             if "property" in marks:
                 yield argument(item.name, ast.unparse(item.returns) if item.returns else "", ""), words

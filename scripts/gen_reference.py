@@ -259,7 +259,8 @@ def command_text(path: str, parser: argparse.ArgumentParser, level: str, of_agen
         f"Also {', '.join(more)}.\n" if more else "",
     ]
     inner = [
-        command_text(f"{path} {name}", part, level + "#", of_agents, others) for name, part in commands_below(parser)
+        command_text(f"{path.removeprefix('treadle ')} {name}", part, level + "#", of_agents, others)
+        for name, part in commands_below(parser)
     ]
     return "\n" + "\n".join(text for text in texts if text) + "".join(inner)
 

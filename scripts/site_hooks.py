@@ -41,7 +41,8 @@ def linked(text: str, here: str) -> str:
 
 def _link(match: re.Match[str], here: str) -> str:
     target = targets().get(match.group(1))
-    if target is None:
+    is_signature = match.group(2) and target and target.startswith(f"{here}#")
+    if target is None or is_signature:
         return match.group(0)
     page, anchor = target.split("#")
     way = "" if page == here else posixpath.relpath(page, posixpath.dirname(here) or ".")

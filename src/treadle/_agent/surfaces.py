@@ -289,7 +289,7 @@ class Surfaces(Generic[OutputT_co, DepsT]):
         raise NotImplementedError
 
     def close(self) -> None:
-        """The same without `await`, for programs that use `run_sync`. `with Agent(...) as agent:` does it at its
+        """`aclose` without `await`, for programs that use `run_sync`. `with Agent(...) as agent:` does it at its
         end."""
         bridge.run(self.aclose())
 

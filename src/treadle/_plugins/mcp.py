@@ -22,7 +22,7 @@ from treadle._types.events import Noted, PhaseChanged
 
 
 class McpTools(Plugin):
-    """Offers the server's tools, all or those in `only`; a name that is taken is prefixed with the server's."""
+    """`only` names those that are offered; a name that is taken gets the server's in front."""
 
     brings_tools = True
 

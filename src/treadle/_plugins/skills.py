@@ -33,8 +33,7 @@ _MAX_LISTED = 40
 
 
 class Skills(Plugin):
-    """Folders with a SKILL.md, or folders of such. Scripts run in bubblewrap, without a network; /work is `folder`,
-    which they may change."""
+    """Scripts run in bubblewrap, without a network; /work is `folder`, which they may change."""
 
     name = "skills"
     brings_tools = True

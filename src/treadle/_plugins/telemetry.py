@@ -38,7 +38,7 @@ logger = get_logger()
 
 
 class Telemetry(Plugin):
-    """How the runs of an agent are traced, where it is not as usual.
+    """For an agent that is not traced as usual.
 
     `content` puts questions, arguments and results into the spans; `spans=False` keeps this agent out of the traces.
     """

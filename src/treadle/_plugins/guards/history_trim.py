@@ -10,8 +10,7 @@ from treadle._types.state_values import Entry, groups
 
 
 class HistoryTrim(Plugin):
-    """Keeps the request within `max_history_messages` by dropping the oldest whole groups, no more of them than needed.
-    Pinned messages stay."""
+    """The number is `max_history_messages`; pinned messages stay."""
 
     name = "trim"
     harmless = True

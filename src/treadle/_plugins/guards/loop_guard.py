@@ -37,9 +37,9 @@ _OTHER_TRIES = 3
 
 
 class LoopGuard(Plugin):
-    """Counts the latest rounds in which nothing new happened: every call, with its result, had been there before.
+    """Such a round has nothing new: every call, with its result, had been there before.
 
-    After `nudge` such rounds (2) the model is told, after `withdraw` (4) the repeated tools are taken away, after
+    After `nudge` of them (2) the model is told, after `withdraw` (4) the repeated tools are taken away, after
     `stop` (6) it must answer. Tools with `polling=True`, and those in `allow`, may be repeated.
     """
 

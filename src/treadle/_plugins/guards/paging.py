@@ -30,7 +30,7 @@ async def _read_more(context: ToolContext, result: str, offset: int = 0) -> str:
 
 
 class Paging(Plugin):
-    """The tool is offered from the first cut on, not before: most runs never need it."""
+    """The tool is offered from the first cut on."""
 
     name = "paging"
     harmless = True

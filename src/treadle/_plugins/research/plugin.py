@@ -45,7 +45,7 @@ _MAX_TOLD = 8
 
 
 class Research(Plugin):
-    """Plans, keeps notes, and checks: the source of every citation that stays has the words of its sentence."""
+    """The source of every citation that stays has the words of its sentence."""
 
     name = "research"
     harmless = True

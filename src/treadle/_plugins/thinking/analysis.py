@@ -16,7 +16,7 @@ ANALYSE = (
 
 
 class TaskAnalysis(Plugin):
-    """Before the loop, a model call analyses the task; its text is added to the conversation."""
+    """Its text is added to the conversation."""
 
     name = "analysis"
     harmless = True

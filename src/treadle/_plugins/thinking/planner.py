@@ -41,7 +41,7 @@ _MAX_STEPS = 20
 
 
 class Planner(Plugin):
-    """The plan is updated after each iteration, and once more after the final answer."""
+    """It is updated after each iteration and after the final answer."""
 
     name = "planner"
     harmless = True

@@ -20,7 +20,7 @@ REFLECT = (
 
 
 class Reflection(Plugin):
-    """After each round, a model call judges the results; its text is added to the conversation."""
+    """Its text is added to the conversation."""
 
     name = "reflection"
     harmless = True
