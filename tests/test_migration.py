@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from programs import python
+
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIBED = ("two_phase", "streaming", "executor", "graph", "code_agent")
 """Pages for those who come from an engine as one of the descriptions has it."""
@@ -49,12 +51,12 @@ def programs(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text("utf-8"))
 
 
-def printed(python: str, program: str, address: str, folder: Path, sources: str = "") -> str:
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TREADLE_STATE": str(folder), "PYTHONPATH": sources}
+def printed(python: list[str], program: str, address: str, folder: Path) -> str:
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TREADLE_STATE": str(folder)}
     env |= {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "sk-not-a-real-key-at-all"}
     file = folder / "program.py"  # smolagents reads the source of a tool
     file.write_text(program, "utf-8")
-    done = subprocess.run([python, str(file)], cwd=folder, capture_output=True, text=True, timeout=110, env=env)
+    done = subprocess.run([*python, str(file)], cwd=folder, capture_output=True, text=True, timeout=110, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
@@ -72,7 +74,7 @@ def shown(text: str) -> str:
 def test_ours(page: Path, address: str, tmp_path: Path):
     (_, _), (name, program) = programs(page)
     assert name == "Treadle"
-    output = printed(sys.executable, program, address, tmp_path, os.environ.get("PYTHONPATH", ""))
+    output = printed(python(), program, address, tmp_path)
     assert output == expected(page)
 
 
@@ -81,7 +83,7 @@ def test_ours(page: Path, address: str, tmp_path: Path):
 def test_the_other_engine_where_it_is_installed(page: Path, address: str, tmp_path: Path):
     if not PEERS.exists():
         pytest.skip("python3 tasks.py peers installs the other engines")
-    assert shown(printed(str(PEERS), programs(page)[0][1], address, tmp_path)) == expected(page)
+    assert shown(printed([str(PEERS)], programs(page)[0][1], address, tmp_path)) == expected(page)
 
 
 @pytest.mark.parametrize("name", DESCRIBED)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kit import call, go, until
+from programs import python
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.background import BackgroundAgents
 from treadle._journal.base import InboxItem
@@ -23,7 +24,7 @@ from treadle._types import events as ev
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize(("kind", "requests"), [("handoff", 3), ("background", 5)])
 def test_killed_in_the_middle_it_goes_on_in_the_next_process(kind: str, requests: int, tmp_path: Path):
-    program = [sys.executable, str(Path(__file__).with_name("killed.py")), kind]
+    program = [*python(), str(Path(__file__).with_name("killed.py")), kind]
     arguments = [str(tmp_path / "journal.db"), str(tmp_path / "mark")]
     first = subprocess.run([*program, *arguments], capture_output=True, text=True)
     assert first.returncode == -signal.SIGKILL, first.stderr
@@ -35,7 +36,7 @@ def test_killed_in_the_middle_it_goes_on_in_the_next_process(kind: str, requests
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_in_parallel_branches_a_document_repeats_only_what_was_open(tmp_path: Path):
     journal, mark = tmp_path / "journal.db", tmp_path / "mark"
-    program = [sys.executable, str(Path(__file__).with_name("killed.py")), "document", str(journal), str(mark)]
+    program = [*python(), str(Path(__file__).with_name("killed.py")), "document", str(journal), str(mark)]
     first = subprocess.run(program, capture_output=True, text=True)
     assert first.returncode == -signal.SIGKILL, first.stderr
     assert mark.read_text().split()[0] == "first"

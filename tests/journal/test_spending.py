@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import treadle
+from programs import python
 
 PROGRAM = Path(__file__).with_name("spender_process.py")
-SOURCE = str(Path(treadle.__file__).parent.parent)
 
 
 def race(kind: str, place: str, schema: str = "") -> list[int]:
-    env = {**os.environ, "PYTHONPATH": SOURCE}
-    command = [sys.executable, str(PROGRAM), kind, place, schema, "6"]
-    processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    command = [*python(), str(PROGRAM), kind, place, schema, "6"]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     outputs = [process.communicate(timeout=300)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
     return [int(text) for text in outputs]

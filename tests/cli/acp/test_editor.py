@@ -11,6 +11,7 @@ import pytest
 
 from cli.terminal import call, environment, script
 from kit import go
+from programs import python
 
 acp = pytest.importorskip("acp")
 
@@ -47,7 +48,7 @@ def work(
     (project / "a.py").write_text("x = 1\n")
 
     async def main() -> list[str]:
-        arguments = ["-m", "treadle", "acp", "-m", model, *options]
+        arguments = [*python()[1:], "-m", "treadle._cli.main", "acp", "-m", model, *options]
         env = {**os.environ, **environment(home)}
         async with acp.spawn_agent_process(client, sys.executable, *arguments, env=env, cwd=str(home)) as (agent, _):
             begun = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cli.terminal import call, environment, open_gate, script, start, treadle
+from programs import python
 from waiting import GUARD_SECONDS, eventually
 
 Inside = Callable[..., Any]
@@ -80,7 +80,7 @@ def test_resume_after_the_process_was_killed(home: Path, inside: Inside):
         (home / "elsewhere").mkdir()
         open_gate(home / "elsewhere", "a")
         done = subprocess.run(
-            [sys.executable, "-m", "treadle._cli.main", "runs", "resume", "last"],
+            [*python(), "-m", "treadle._cli.main", "runs", "resume", "last"],
             capture_output=True, text=True, cwd=home / "elsewhere", env=environment(home), timeout=GUARD_SECONDS,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from programs import python
 from record.exchanges import lamp_run, recorded
 from treadle import Agent, ConfigError, DagAgent, JournalError, RunBusyError, ScriptedModel, open_journal, tool
 from treadle._engine.core.experiment import is_search
@@ -211,7 +211,7 @@ def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path):
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, str(program), journal, *args], capture_output=True, text=True, timeout=100, check=False
+            [*python(), str(program), journal, *args], capture_output=True, text=True, timeout=100, check=False
         )
 
     recorded = run("record", "").stdout.strip()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from programs import python
 from treadle import ConfigError, JournalError
 from treadle._safety.personal.vault import PLACEHOLDER, Vault
 
@@ -39,7 +39,7 @@ def test_a_file_keeps_it_for_other_processes_and_for_nobody_else(tmp_path: Path)
         "import sys; from treadle._safety.personal.vault import Vault\n"
         "v = Vault(sys.argv[1]); print(*[v.placeholder('', 'name', f'Person {n}') for n in range(20)])"
     )
-    both = [subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    both = [subprocess.Popen([*python(), "-c", program, str(path)], stdout=subprocess.PIPE, text=True) for _ in "ab"]
     one, two = (process.communicate(timeout=60)[0] for process in both)
     assert one == two
     assert Vault(path).value("", one.split()[7]) == "Person 7"
