@@ -240,15 +240,16 @@ class _Index:
 
     def _grounds(self, words: Words, among: set[int] | None) -> tuple[list[int], frozenset[str]]:
         """A few passages that together have most of the words."""
-        votes: dict[int, float] = {}
+        votes: dict[int, float] = {}  # below zero: the most votes come first
         for word in words.content:
             places = self._places(self._by_word.get(word, ()), among)
+            vote = 1 / (1 + len(places)) + 1
             for position in places:
-                votes[position] = votes.get(position, 0.0) + 1 / (1 + len(places)) + 1
+                votes[position] = votes.get(position, 0.0) - vote
         for _, value in words.numbers:
             for position in self._places(self._by_number.get(value, ()), among):
-                votes[position] = votes.get(position, 0.0) + 2
-        best = heapq.nsmallest(200, votes, key=lambda position: (-votes[position], position))
+                votes[position] = votes.get(position, 0.0) - 2
+        best = [position for _, position in heapq.nsmallest(200, zip(votes.values(), votes, strict=True))]
         chosen: list[int] = []
         covered: frozenset[str] = frozenset()
         wanted = {value for _, value in words.numbers}
