@@ -24,7 +24,7 @@ SIZE = 4
 ALSO = (
     "mcp.client.auth", "mcp.server.mcpserver", "treadle._tools.mcp.auth.flow", "treadle._tools.mcp.auth.provider",
     "anyio._backends._asyncio", "httpcore2", "truststore", "encodings.idna",
-    "asyncpg", "temporalio.client", "temporalio.worker", "uvicorn",
+    "asyncpg", "temporalio.client", "temporalio.worker", "uvicorn", "pytest", "hypothesis",
 )  # fmt: skip
 """Imported besides Treadle where they are installed."""
 

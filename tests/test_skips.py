@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import ALLOWED_SKIPS
+from programs import python
 
 OURS = ("CI", "TREADLE_NO_SKIPS", "TREADLE_LONG_TESTS", "TREADLE_COVERAGE")
 TESTS = Path(__file__).resolve().parent
@@ -51,7 +51,7 @@ def run_pytest(folder: Path, *options: str, **env: str) -> subprocess.CompletedP
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     clean = {name: value for name, value in clean.items() if not name.startswith("PYTEST_")}
     clean["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # importing them all takes seconds
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
+    command = [*python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
     return subprocess.run([*command, *options], cwd=folder, env={**clean, **env}, capture_output=True, text=True)
 
 

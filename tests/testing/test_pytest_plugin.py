@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
+
+from programs import python
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = "treadle._testing.pytest_plugin"
@@ -60,7 +61,7 @@ def pytest_in(folder: Path, fixture: str, upstream: str, *options: str) -> subpr
 
 
 def run_pytest(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", *options]
+    command = [*python(), "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", *options]
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | variables
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env=environment)
 

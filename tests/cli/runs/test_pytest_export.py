@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cli.terminal import call, environment, script
+from programs import python
 
 Inside = Callable[..., Any]
 
@@ -26,7 +26,7 @@ def test_export_as_a_regression_test(home: Path, inside: Inside):
 
     def pytest_run() -> subprocess.CompletedProcess[str]:
         command = [
-            sys.executable,
+            *python(),
             "-m",
             "pytest",
             "-q",
