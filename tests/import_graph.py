@@ -34,6 +34,12 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a file: to walk through them takes as long as to parse it."""
+    return list(ast.walk(parsed(path)))
+
+
 def imports_of(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Import]:
     """The arrows that start at one module.
 
@@ -43,7 +49,7 @@ def imports_of(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Imp
     """
     tree = parsed(path)
     prefixes = set(dynamic_prefixes(tree, name)) if "import_module" in path.read_text("utf-8") else ()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         targets: list[str] = []
         if isinstance(node, ast.ImportFrom):
             if node.level:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from import_graph import Import, circles, import_graph, module_names, parsed, shortest_circle
+from import_graph import Import, circles, import_graph, module_names, nodes, shortest_circle
+from script_modules import load_script
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
@@ -86,6 +87,13 @@ def test_no_import_circles(arrows: list[Import]):
     )
 
 
+def test_no_package_exceeds_its_allowance_of_words():
+    """Here, where all files are parsed; tests/test_words.py tests how they are counted."""
+    words = load_script("words")
+    problems = words.excess(words.count_words(nodes_of=nodes), words.load_allowed())
+    assert problems == [], "\n".join(problems)
+
+
 def test_files_stay_small():
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in modules()}
     too_long = {path: length for path, length in lengths.items() if length > MAX_LINES}
@@ -95,7 +103,7 @@ def test_files_stay_small():
 def test_functions_stay_small():
     too_long: dict[str, int] = {}
     for path in modules():
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 size = node.end_lineno - node.lineno + 1
                 if size > MAX_FUNCTION_LINES:
@@ -306,7 +314,7 @@ def test_processes_do_not_import_from_the_current_folder():
         f"{path.relative_to(ROOT).as_posix()}, line {node.lineno}: {problem}"  # pyright: ignore
         for path in modules()
         if "subprocess" in (text := path.read_text("utf-8")) or "sys.executable" in text
-        for node in ast.walk(ast.parse(text))
+        for node in nodes(path)
         if (problem := unsafe_start(node))
     ]
     assert not wrong, "\n".join(wrong)
