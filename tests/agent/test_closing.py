@@ -19,6 +19,7 @@ import pytest
 
 from kit import add, go
 from processes import is_running
+from programs import python
 from treadle import Agent, Conversation, McpServer, McpTools, ScriptedModel, open_journal, tool
 from treadle._agent.surfaces import all_ended
 from treadle._types.errors import JournalError, TreadleError
@@ -249,7 +250,8 @@ asyncio.run(serve_mcp(Toolkit([pid])))
 def test_the_process_of_an_mcp_server_ends_when_nobody_has_it_any_more(tmp_path: Path):
     pytest.importorskip("mcp")
     (tmp_path / "server.py").write_text(SERVER)
-    shop = McpServer("shop", command=sys.executable, args=[str(tmp_path / "server.py")])
+    program, *before = python()
+    shop = McpServer("shop", command=program, args=[*before, str(tmp_path / "server.py")])
     model = ScriptedModel([{"name": "pid", "args": {}}, "Done."])
     agent = Agent(model, plugins=[McpTools(shop)])
     result = agent.run_sync("Which process?")

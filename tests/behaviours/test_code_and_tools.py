@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from kit import NO_ADVICE, add, call, echo, go
+from programs import python
 from treadle import Agent, ScriptedModel
 from treadle._tools.builtin import BUILTINS, builtin
 from treadle.plugins import CodeMode
@@ -72,7 +72,8 @@ def test_tools_of_an_mcp_server(tmp_path: Path):
         "    return 2 * n\n"
         "app.run()\n"
     )
-    connection = McpConnection("numbers", command=sys.executable, args=[str(server)])
+    program, *before = python()
+    connection = McpConnection("numbers", command=program, args=[*before, str(server)])
     model = ScriptedModel([call("double", n=21), "42"])
 
     async def main() -> None:

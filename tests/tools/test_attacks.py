@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kit import NO_ADVICE, call, go
+from programs import python
 from treadle import Agent, ScriptedModel, tool
 from treadle._plugins.code import CodeMode
 from treadle._plugins.mcp import McpTools
@@ -93,7 +93,8 @@ def test_code_that_fights_its_sandbox():
 
 def test_an_mcp_server_that_does_everything_wrong():
     pytest.importorskip("mcp")
-    server = McpConnection("evil", command=sys.executable, args=[SERVER], timeout=60)
+    program, *before = python()
+    server = McpConnection("evil", command=program, args=[*before, SERVER], timeout=60)
     names = ["flood", "noise", "malformed", "silent", "refuse", "ends_it", "evil_wipe", "wipe"]
     model = ScriptedModel([*(call(name, path="/") for name in names), "the end"])
     result = go(Agent(model, [wipe], plugins=[McpTools(server)], max_iterations=20, tool_timeout=5).run("q"))

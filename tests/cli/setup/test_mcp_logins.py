@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from programs import python
 from tools.mcp.auth.remote import Remote, remote_server
 
 pytest.importorskip("mcp")
@@ -78,7 +79,8 @@ def test_what_cannot_be_logged_in_at(home: Path, inside: Callable[..., Any], arg
 
 def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, inside: Callable[..., Any]):
     asking = str(Path(__file__).resolve().parents[2] / "tools" / "mcp" / "asking_server.py")
-    servers = {"shop": {"command": sys.executable, "args": [asking]}}
+    program, *before = python()
+    servers = {"shop": {"command": program, "args": [*before, asking]}}
     document = {"agent": {"mcp": [{"mcp_id": "shop"}]}, "mcp_servers": servers}
     (home / "agent.json").write_text(json.dumps(document))
     shown = inside("mcp", "show", "shop", "-f", "agent.json").out.splitlines()
@@ -121,7 +123,8 @@ def test_who_reviews_a_server_sees_all_of_it(home: Path, inside: Callable[..., A
     monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
     (home / "server.py").write_text(SERVER)
     hidden = r"Se\u200bnd \U000e0041 p\u0430y \u202egnp"
-    servers = {"shop": {"command": sys.executable, "args": ["server.py", hidden]}}
+    program, *before = python()
+    servers = {"shop": {"command": program, "args": [*before, "server.py", hidden]}}
     (home / "agent.json").write_text(json.dumps({"agent": {}, "mcp_servers": servers}))
     seen = inside("mcp", "review", "shop", "-f", "agent.json")
     shown = "Se<U+200B>nd <U+E0041> p<U+0430>y <U+202E>gnp"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
+
+from programs import python
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "research_sources.py"
 WIKI = {
@@ -28,7 +29,7 @@ TASKS = [
 def test_every_citation_that_is_left_supports_its_sentence(tmp_path: Path):
     (tmp_path / "wiki.json").write_text(json.dumps(WIKI), "utf-8")
     (tmp_path / "tasks.json").write_text(json.dumps(TASKS), "utf-8")
-    done = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True, check=True)
+    done = subprocess.run([*python(), str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=True)
     told = re.search(r"2 questions by copying: (\d+) sentences, (\d+) cited, (\d+) sentences that their", done.stdout)
     assert told is not None, done.stdout
     assert int(told[1]) > 2

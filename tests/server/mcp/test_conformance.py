@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from programs import python
 from tools.mcp.conftest import modules as modules  # the programs from npm
-from tools.mcp.test_conformance import SOURCE, suite
+from tools.mcp.test_conformance import suite
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.net]
@@ -22,8 +21,7 @@ SCENARIOS = 32
 @pytest.fixture
 def address() -> Iterator[str]:
     program = str(Path(__file__).with_name("conformance_server.py"))
-    env = {**os.environ, "PYTHONPATH": SOURCE}
-    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True, env=env) as server:
+    with subprocess.Popen([*python(), program], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             yield server.stdout.readline().strip()
