@@ -425,6 +425,10 @@ def test_again(home: Path):
         compared = treadle(home, "runs", "compare", first, second).out
         assert "- A zebra." in compared
         assert "+ An okapi." in compared
+    with step("treadle runs show says of the second what it comes from, and what she said to it"):
+        shown = treadle(home, "runs", "show", "last").out
+        assert f"fork of  {first}" in shown
+        assert "Of the forest" in shown
 
 
 @journey("Why an answer is wrong", on="terminal")

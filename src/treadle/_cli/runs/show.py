@@ -21,6 +21,8 @@ from treadle._types.events import (
     Approved,
     Event,
     Exchanged,
+    Forked,
+    Injected,
     Record,
     RunFinished,
     ThinkDone,
@@ -109,7 +111,7 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
     state = fold(records)
     children = await journal.list(parent=run_id, limit=1000)
     notes = notes_of(await journal.info(run_id))
-    _print_run(run_id, state, result_of(state, run_id), [child.run_id for child in children], notes)
+    _print_run(records, state, [child.run_id for child in children], notes)
     if any(isinstance(record.event, Exchanged) for record in records) and (found := findings(records)):
         print("\nfindings")
         for finding in found:
@@ -117,7 +119,11 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
     return 0
 
 
-def _print_run(run_id: str, state: RunState, result: RunResult, children: list[str], notes: dict[str, str]) -> None:
+def _print_run(records: list[Record], state: RunState, children: list[str], notes: dict[str, str]) -> None:
+    run_id = records[0].run
+    result = result_of(state, run_id)
+    forked = next((record.event for record in reversed(records) if isinstance(record.event, Forked)), None)
+    messages = [text for record in records if isinstance(record.event, Injected) for text in record.event.texts]
     facts = {
         "run": run_id,
         "when": f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(state.created))} ({ago(state.created)})",
@@ -129,12 +135,16 @@ def _print_run(run_id: str, state: RunState, result: RunResult, children: list[s
     }
     if state.finished is not None and state.finished.error:
         facts["error"] = state.finished.error
+    if forked is not None:
+        facts["fork of"] = forked.origin
     if children:
         facts["children"] = ", ".join(children)
     facts |= notes
     for name, value in facts.items():
         print(wrapped(f"{name:9}{clean(value)}", rest=" " * 9))
     print(f"\nquestion\n{_indented(with_names(state.started.question) if state.started else '')}")
+    for text in messages:
+        print(f"\nsaid while it worked\n{_indented(text)}")
     if state.steps:
         rows = [
             [
