@@ -437,3 +437,6 @@ def test_model_by_name(desk: Desk):
         assert desk.answered(3) == "You are Ann."
         desk.page.reload()
         assert [desk.answered(turn) for turn in (3, 2, 1)] == ["You are Ann.", "Hello.", "Answer 1."]
+    with step("below each answer stands the model that it came from"):
+        said = [text.partition(" ")[0] for text in desk.page.locator(".turn-foot").all_inner_texts()]
+        assert said == ["scripted", "fake-1", "scripted"]

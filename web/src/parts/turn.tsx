@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { isExported } from "../embedded";
 import { count, money, plural, seconds, when } from "../format";
 import { again, inspect, store, takeUp, watchAgain, type Turn } from "../model";
+import { useStore } from "../store";
 import { GroundsButton } from "../grounds/asked";
 import { Failed } from "../reading";
 import type { Compaction, End, Thought } from "../items";
@@ -263,9 +264,11 @@ function Foot({ turn }: { turn: Turn }) {
   const done = turn.view.done;
   const usage = turn.view.cost?.usage;
   const inspected = store.get().inspected === turn.run;
+  const several = useStore(store, (now) => new Set(now.lines.map((line) => line.model)).size > 1);
   if (!done) return null;
   const facts = [
     ENDS[done.stop_reason],
+    several && (turn.view.model || turn.model),
     turn.view.dag.length ? plural(turn.view.dag.length, "step") : plural(done.iterations, "iteration"),
     usage?.tool_calls ? plural(usage.tool_calls, "tool call") : "",
     turn.view.cost?.total_tokens ? `${count(turn.view.cost.total_tokens)} tokens` : "",
