@@ -78,13 +78,12 @@ NOT_SHOWN = {
 def api_page(note: str) -> str:
     parts = [
         note + "# Public API\n\n"
-        "Every public name; settings are in [settings](settings.md), most events in "
-        f"[events]({EVENTS}), most errors in [errors]({ERRORS}). These do not change without a note in the changelog; "
-        "modules and names that begin with an underscore may change in any release.\n\n`name=value` is of the type of "
-        "that value, `...` a default of its own; `name?` may be left out. A path may be a `Path`. `**options` are "
-        "settings. Messages, events, results and what is inside them have `to_dict`, `to_json`, `from_dict` and "
-        "`from_json`. What has `aclose()` can be used with `async with`. Examples are in the "
-        "[how-tos](../howto/index.md).\n"
+        "Every public name. These do not change without a note in the changelog; modules and names that begin with an "
+        "underscore may change in any release.\n\n"
+        "`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out. A path may be "
+        "a `Path`. `**options` are [settings](settings.md). Messages, events, results and what is inside them have "
+        "`to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with `async with`. "
+        "Examples are in the [how-tos](../howto/index.md).\n"
     ]
     first_seen: dict[tuple[str, str], str] = {}
     for module in MODULES:
@@ -95,10 +94,10 @@ def api_page(note: str) -> str:
         for name, location in sorted(public_names(module).items(), key=lambda item: (item[0].lower(), item[0])):
             home = first_seen.setdefault((name, location), module)
             page = "" if home != module else _page_of(name, location)
-            if page in (ERRORS, "settings.md") or (home == "treadle.events" and page == EVENTS):
-                continue  # these pages have them whole
+            if home == "treadle.events" and page == EVENTS:
+                continue  # `events.md` has it whole
             if page or home != module:
-                elsewhere.append(f"[`{name}`]({page}#{name.lower()})")
+                elsewhere.append(f"[`{name}`]({page}#{'errors' if page == ERRORS else name.lower()})")
             else:
                 entries.append(f"\n### {name}\n\n{entry(name, location)}")
         if elsewhere:

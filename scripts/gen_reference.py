@@ -38,6 +38,7 @@ from treadle._server import settings as server_module
 from treadle._types import errors as errors_module
 from treadle._types import events as events_module
 from treadle._types.dag_events import PlannedStep
+from treadle._types.workspace_events import TreeChanges
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -65,7 +66,7 @@ def events_page() -> str:
         + own_list(events_module.Record)
         + properties_of(events_module.Record)
     ]
-    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent)
+    inside = (events_module.Artifact, events_module.PlanStep, PlannedStep, events_module.Sent, TreeChanges)
     often = said_often((*kinds, *inside))
     parts.append(
         "\n## Fields that many have\n\nFields at the end of a list, without words, are these, or say what they are.\n\n"
