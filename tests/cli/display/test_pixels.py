@@ -71,8 +71,7 @@ def test_a_large_picture_is_made_small():
     assert set(colours(lines[0])) == {RED}
 
 
-@pytest.mark.parametrize("change", ["cut", "bomb", "deep", "text", "tall"])
-def test_what_cannot_be_read_has_no_preview(change: str):
+def test_what_cannot_be_read_has_no_preview():
     good = png([b"\0" + bytes(RED) * 64] * 64, 64, 2)
     bad = {
         "cut": good[:-30],
@@ -82,10 +81,14 @@ def test_what_cannot_be_read_has_no_preview(change: str):
         "tall": good[:20] + b"\xff\xff\xff\xff" + good[24:],
     }
     began = time.thread_time()
-    assert preview(bad[change]) == []
+    assert {change: lines for change, data in bad.items() if (lines := preview(data))} == {}
     assert time.thread_time() - began < 5
-    draw = random.Random(change)
-    for _ in range(100):  # damaged anywhere: an empty preview, or some picture
+
+
+def test_a_picture_damaged_anywhere_has_an_empty_preview_or_some():
+    good = png([b"\0" + bytes(RED) * 12] * 12, 12, 2)
+    draw = random.Random(1)
+    for _ in range(500):
         torn = bytearray(good)
         torn[draw.randrange(len(torn))] = draw.randrange(256)
         preview(bytes(torn))
