@@ -95,18 +95,24 @@ def test(arguments: list[str]) -> int:
     fast = "--fast" in arguments
     if arguments and not fast:
         return call(python, "-m", "pytest", *arguments)
-    call(python, "-m", "compileall", "-q", "-j", "0", "src")  # before there are several processes that would each do it
-    call(python, "web/build.py")  # before there are several processes that look for it
     # Three workers more than there are cores: many tests wait for other programs.
     suite = [python, "-m", "pytest", "--workers", cores() + 3]
     if fast:
+        prepare(python)
         return call(*suite, "-m", FAST, *(f"--ignore=tests/{name}" for name in FAST_WITHOUT))
     figures = ROOT / ".cache" / "coverage"
     shutil.rmtree(figures, ignore_errors=True)
     with ThreadPoolExecutor() as pool:
         checks = pool.submit(check, [])
+        prepare(python)
         failed = call(*suite, TREADLE_COVERAGE=str(figures))
         return failed or call(python, "tests/coverage_floors.py", figures) or checks.result()
+
+
+def prepare(python: Path) -> None:
+    """Compile the source and build the page, before there are several processes that would each do it."""
+    call(python, "-m", "compileall", "-q", "-j", "0", "src")
+    call(python, "web/build.py")
 
 
 def check(arguments: list[str]) -> int:
