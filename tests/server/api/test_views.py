@@ -23,7 +23,7 @@ def test_a_run_that_waits():
         ev.Approved("c1", True),
     )
     body = run_body(RunInfo("r"), records, live=False, children=[])
-    assert (body.status, body.stop_reason, body.answer, body.elapsed) == ("paused", "", "", 2.0)
+    assert (body.status, body.stop_reason, body.answer, body.elapsed) == ("paused", "", "", 1.0)
     assert [waiting.call_id for waiting in body.waiting] == ["c2"], "what has been decided does not wait"
 
 
