@@ -41,7 +41,7 @@ _LONG_RESULT, _LONG_TEXT = 1000, 300
 """Characters from which on a result, or one text in it, is something to read, not a value."""
 
 
-def ends_with_text(window: Sequence[Entry]) -> bool:
+def _ends_with_text(window: Sequence[Entry]) -> bool:
     """Return whether a long text is among the latest results."""
     for entry in reversed(window):
         message = entry.message
@@ -143,7 +143,7 @@ class Renderer:
         barred = frozenset[str]() if must_answer or self.dialect.native else state.constraints.next.barred
         must_act = state.constraints.next.must_act and not must_answer
         encode_after_text = getattr(self.dialect, "encode_after_text", None)
-        after_text = encode_after_text is not None and ends_with_text(state.conversation.window)
+        after_text = encode_after_text is not None and _ends_with_text(state.conversation.window)
         lasting = state.constraints.lasting
         key = (must_answer, must_act, after_text, state.constraints.next.think, barred, lasting)
         encoding = self._encodings.get(key)
