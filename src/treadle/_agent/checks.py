@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from treadle._dialects.registry import get_dialect
 from treadle._engine.core.hooks import HOOKS
 from treadle._engine.plugin import Plugin
-from treadle._safety.logs import get_logger
 from treadle._tools.base import Tool
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError, DuplicateToolError
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from treadle._journal.base import Journal
     from treadle._tools.skills.skill import Skill
 
-logger = get_logger()
 
 _BESIDE_HOOKS = ("tools", "instructions", "brings_tools", "prompts")
 """What a plug-in may be there for, if not for a hook."""
@@ -141,6 +139,8 @@ def warn_about_names(asked: Iterable[str], toolkit: Iterable[Tool], more_to_come
         if name != "all" and name not in names and not more_to_come:
             from difflib import get_close_matches
 
+            from treadle._safety.logs import get_logger
+
             near = get_close_matches(name, names, 1)
             hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(names) or 'none'}"
-            logger.warning("ask names %r, and the agent has no tool of that name%s", name, hint)
+            get_logger().warning("ask names %r, and the agent has no tool of that name%s", name, hint)

@@ -7,13 +7,10 @@ from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakSet
 
-from treadle._safety.logs import get_logger
 from treadle._tools.base import POLICY, Approval, Effect, Tool
 from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
 from treadle._types.errors import ConfigError, nearest
-
-logger = get_logger()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,6 +92,11 @@ def _advise(function: Callable[..., Any], signature: Signature, description: str
     if not isinstance(function, FunctionType) or function in _advised:
         return
     _advised.add(function)
+    if (signature.description or description) and not signature.untyped:
+        return
+    from treadle._safety.logs import get_logger
+
+    logger = get_logger()
     if not signature.description and not description:
         logger.warning(
             "tool %r has no description, so a model can only guess what it is for: write a docstring, or pass "

@@ -10,11 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from treadle._safety.logs import get_logger, log_handled
 from treadle._types.errors import GuardrailError, JournalError, LimitError, TreeError
 from treadle._types.messages import ToolCall
-
-logger = get_logger()
 
 HOOKS = (
     "on_start", "on_resume", "before_round", "beside_first_request", "after_decision", "before_tool",
@@ -108,7 +105,9 @@ async def run_hooks(hooks: Sequence[Callable[..., Awaitable[Any]]], context: Any
 
 def report_failure(hook: Any) -> None:
     """Log the exception being handled: the run continues without this plug-in."""
-    log_handled(logger, "plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__)
+    from treadle._safety.logs import get_logger, log_handled
+
+    log_handled(get_logger(), "plug-in %s failed in %s and is ignored", plugin_name(hook), hook.__name__)
 
 
 def plugin_name(hook: Any) -> str:
