@@ -237,6 +237,19 @@ def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
 
 
 @needs_isolation
+def test_an_interpreter_below_the_folder_for_temporary_files(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    prefix = tmp_path / "environment"
+    prefix.mkdir()
+    (prefix / "pyvenv.cfg").write_text("home = here")
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    machine = Sandbox().open(place)
+    assert run_in(machine, f"cat {prefix}/pyvenv.cfg") == "home = here"
+    assert "Read-only" in run_in(machine, f"touch {prefix}/more")
+
+
+@needs_isolation
 def test_a_sandbox_reaches_the_hosts_it_is_allowed_and_no_other(place: Place):
     asked: list[str] = []
 
@@ -271,6 +284,7 @@ print(tunnel.getresponse().read().decode())
         line = ["env", "-u", "no_proxy", sys.executable, "-c", program, *urls]
         done = subprocess.run(machine.command(line), capture_output=True, text=True, timeout=100, check=False)
         site.shutdown()
+    assert done.returncode == 0, done
     out = [line for line in done.stdout.splitlines() if line]
     assert out[0] == out[-1] == "from outside", done
     assert out[1].startswith(f"403 this sandbox may not reach 127.0.0.1:{port}; its user can allow it")

@@ -187,12 +187,12 @@ def isolation(root: Path, *, writable: bool, network: bool, at: Path | None = No
     options = ["--unshare-ipc", "--unshare-uts", *([] if network else ["--unshare-net"]), "--cap-drop", "ALL"]
     if os.geteuid() == 0:  # it may do with files what root may, and not mount the system again for writing
         options += [option for right in _RIGHTS_OF_ROOT for option in ("--cap-add", right)]
-    # Of an interpreter of the person's own, only what it needs to start.
+    options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
+    # Of an interpreter of the person's own, only what it needs to start; last, as it may be below /tmp.
     for path in dict.fromkeys((*_SYSTEM, sys.base_prefix, sys.prefix)):
         options += ["--ro-bind-try", path, path]
     if network:
         options += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
-    options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
     return [*options, "--bind" if writable else "--ro-bind", str(root), str(at or root)]
 
 
