@@ -18,8 +18,8 @@ from treadle._workspace.backends import Copy, LocalMachine, OpenMachine, Place
 
 _SECONDS = 120
 _UNCACHED = ("-o", "dir_cache=no,attr_timeout=0,entry_timeout=0")
-_SIGNAL = """for p in /proc/[0-9]*; do
-tr '\\0' '\\n' 2>/dev/null <"$p/environ" | grep -qxF {mark} && kill -{signal} "${{p#/proc/}}"
+_SIGNAL = """for p in $(grep -lzxF {mark} /proc/[0-9]*/environ 2>/dev/null); do
+p=${{p%/environ}}; kill -{signal} "${{p#/proc/}}"
 done 2>/dev/null; true"""
 
 
@@ -48,7 +48,7 @@ class Ssh(Copy):
         script = f"mkdir -p -- {shlex.quote(there)} && cd -- {shlex.quote(there)} && pwd"
         remote = self.asked(script)
         if os.path.lexists(place.own):  # of a process that was killed
-            _unmounted([*self.unmount, str(place.own)])
+            _started([*self.unmount, str(place.own)])
         place.own.mkdir(mode=0o700, exist_ok=True)
         _run([*self.mount, f"{self.host}:{remote}", str(place.own)])
         return _SshMachine(place, self, Path(remote))
@@ -62,7 +62,7 @@ class _SshMachine(LocalMachine):
     def __init__(self, place: Place, backend: Ssh, remote: Path) -> None:
         super().__init__(place.own, place.mark)
         self._backend, self.shown = backend, remote
-        self.close = weakref.finalize(self, _unmounted, [*backend.unmount, str(place.own)])  # also of a paused run
+        self.close = weakref.finalize(self, _started, [*backend.unmount, str(place.own)])  # also of a paused run
 
     def command(
         self, argv: Sequence[str], *, read_only: bool = False, env: Mapping[str, str] | None = None, pass_fds: int = 0
@@ -96,15 +96,15 @@ class _SshMachine(LocalMachine):
             await asyncio.to_thread(self._signal, "CONT")
 
 
-def _unmounted(line: Sequence[str]) -> None:
-    subprocess.run(line, capture_output=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL, cwd=SAFE_FOLDER)
+def _started(line: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        line, capture_output=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL, cwd=SAFE_FOLDER
+    )
 
 
 def _run(line: Sequence[str]) -> str:
     try:
-        done = subprocess.run(
-            line, capture_output=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL, cwd=SAFE_FOLDER
-        )
+        done = _started(line)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigError(f"backend Ssh needs {line[0]}, which did not work: {error}") from None
     if done.returncode:
