@@ -92,7 +92,7 @@ def to_text(value: Any) -> str:
         plain = msgspec.to_builtins(value, enc_hook=to_builtin)
         return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
     except Exception:  # cycles, keys that are no text, lone surrogates, hooks of other classes
-        return _repr(value)
+        return safe_repr(value)
 
 
 def to_builtin(value: Any) -> Any:
@@ -100,7 +100,7 @@ def to_builtin(value: Any) -> Any:
     return dump(mode="json") if callable(dump) else str(value)
 
 
-def _repr(value: Any) -> str:
+def safe_repr(value: Any) -> str:
     try:
         return repr(value)
     except Exception:

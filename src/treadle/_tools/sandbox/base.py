@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle._safety.bounds import Count, Seconds, check_fields
-from treadle._tools.results import cut, to_text
+from treadle._tools.results import NO_OUTPUT, cut, safe_repr
 
 
 class SandboxLimits(Struct, frozen=True):
@@ -40,13 +40,6 @@ class CodeResult(Struct, frozen=True):
         if self.error:
             pieces.append(cut(self.error, limit))
         elif self.value is not None:
-            pieces.append(cut(self.value if isinstance(self.value, str) else _repr(self.value), limit))
-        return "\n".join(pieces) or "(no output)"
-
-
-def _repr(value: Any) -> str:
-    """As Python writes it, with quotes around the strings of a list."""
-    try:
-        return repr(value)
-    except Exception:
-        return to_text(value)
+            # As Python writes it, with quotes around the strings of a list.
+            pieces.append(cut(self.value if isinstance(self.value, str) else safe_repr(self.value), limit))
+        return "\n".join(pieces) or NO_OUTPUT

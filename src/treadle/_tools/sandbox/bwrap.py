@@ -16,6 +16,9 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
+from subprocess import PIPE
+from typing import Any
 
 import msgspec
 
@@ -96,22 +99,11 @@ class BwrapSandbox:
             raise ToolError(f"the code was not run: no interpreter for {language} is installed on this machine")
 
     async def _run(self, text: str, language: str, script: Script | None = None) -> CodeResult:
-        compiled = system_call_filter()
-        with memory_file(text.encode("utf-8", "replace")) as program, memory_file(compiled) as filter_fd:
-            # In a thread: programs are started that say what they can do and where their files are, once for each.
-            command = await asyncio.to_thread(self._command, language, filter_fd if compiled else None, script)
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=program,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                pass_fds=[filter_fd],
-                env={},  # bubblewrap's own process, which the code can look at, has none of ours
-                cwd=SAFE_FOLDER,
-            )
+        with memory_file(text.encode("utf-8", "replace")) as program:
+            process = await start_isolated(partial(self._command, language, script), stdin=program, stderr=PIPE)
         return await self._supervise(process)
 
-    def _command(self, language: str, filter_fd: int | None, script: Script | None) -> list[str]:
+    def _command(self, language: str, script: Script | None, filter_fd: int | None) -> list[str]:
         if self._folder and not os.path.isdir(self._folder):
             raise ToolError(f"the code was not run: there is no folder {self._folder}")
         if language == "shell":
@@ -157,6 +149,24 @@ class BwrapSandbox:
             error = stopped or _user_traceback(err) or f"the code ended with status {process.returncode}"
             return CodeResult(out, error=error)
         return CodeResult(out + err)
+
+
+async def start_isolated(command: Callable[[int | None], list[str]], **options: Any) -> asyncio.subprocess.Process:
+    """Start a sandbox; `command` gives its command line for the descriptor of the system call filter, if there is one.
+
+    In a thread: programs are started that say what they can do and where their files are, once for each.
+    """
+    compiled = system_call_filter()
+    with memory_file(compiled) as filter_fd:
+        line = await asyncio.to_thread(command, filter_fd if compiled else None)
+        return await asyncio.create_subprocess_exec(
+            *line,
+            stdout=PIPE,
+            pass_fds=[filter_fd],
+            env={},  # bubblewrap's own process, which the code can look at, has none of ours
+            cwd=SAFE_FOLDER,
+            **options,
+        )
 
 
 def watch_use(pid: int, limits: SandboxLimits, scratch: tuple[str, ...], ended: threading.Event) -> list[str]:

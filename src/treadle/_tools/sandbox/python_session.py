@@ -11,18 +11,18 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import msgspec
 
-from treadle._python_process import SAFE_FOLDER
 from treadle._tools.results import cut
 from treadle._tools.sandbox.base import CodeResult, SandboxLimits
-from treadle._tools.sandbox.bwrap import isolation_problem, memory_file, watch_use
+from treadle._tools.sandbox.bwrap import isolation_problem, start_isolated, watch_use
 from treadle._tools.sandbox.command import SCRATCH_FOLDERS, sandbox_command
 from treadle._tools.sandbox.interpreters import python_interpreter
 from treadle._tools.sandbox.monty import EndProgram, Function
-from treadle._tools.sandbox.seccomp import system_call_filter
 from treadle._types.errors import ToolError
 
 LIMITS = SandboxLimits(seconds=60.0, memory=2 * 1024**3, scratch=256 * 1024**2)
@@ -166,22 +166,8 @@ class PythonSession:
         if problem := await isolation_problem():
             raise ToolError(f"the code was not run: it cannot be isolated on this machine ({problem})")
         interpreter = await asyncio.to_thread(python_interpreter, self._python)
-        compiled = system_call_filter()
-        with memory_file(compiled) as filter_fd:
-            command = await asyncio.to_thread(
-                sandbox_command, "python", interpreter, self.limits, self._folder,
-                filter_fd if compiled else None, session=_DRIVER,
-            )  # fmt: skip
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                pass_fds=[filter_fd],
-                env={},
-                cwd=SAFE_FOLDER,
-                limit=_MAX_LINE,
-            )
+        command = partial(sandbox_command, "python", interpreter, self.limits, self._folder, session=_DRIVER)
+        self._process = await start_isolated(command, stdin=PIPE, stderr=DEVNULL, limit=_MAX_LINE)
         self._ended = threading.Event()
         self._overuse = watch_use(self._process.pid, self.limits, SCRATCH_FOLDERS, self._ended)
         try:
