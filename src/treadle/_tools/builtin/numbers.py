@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
+from functools import partial, reduce
 
 from treadle._types.errors import ToolError
 
@@ -183,26 +184,15 @@ def _greatest(*values: Number) -> Number:
 
 
 def _total(*values: Number) -> Number:
-    total: Number = Fraction(0)
-    for value in values:
-        total = add(total, value)
-    return total
+    return reduce(add, values, Fraction(0))
 
 
 def _mean(*values: Number) -> Number:
     return divide(_total(*values), Fraction(len(values)))
 
 
-def _natural_log(value: Number) -> Number:
-    return decimal(value).ln()
-
-
-def _binary_log(value: Number) -> Number:
-    return _log(value, Fraction(2))
-
-
-def _exponential(value: Number) -> Number:
-    return decimal(value).exp()
+def _decimal(function: Callable[[Decimal], Decimal]) -> Callable[[Number], Number]:
+    return lambda value: function(decimal(value))
 
 
 def _degrees(value: Number) -> Number:
@@ -240,15 +230,15 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "cos": (_float(math.cos), 1, 1),
     "cosh": (_float(math.cosh), 1, 1),
     "degrees": (_degrees, 1, 1),
-    "exp": (_exponential, 1, 1),
+    "exp": (_decimal(Decimal.exp), 1, 1),
     "factorial": (factorial, 1, 1),
     "floor": (_to_whole(math.floor), 1, 1),
     "gcd": (_integers(math.gcd, "gcd"), 2, 20),
     "lcm": (_integers(math.lcm, "lcm"), 2, 20),
-    "ln": (_natural_log, 1, 1),
+    "ln": (_decimal(Decimal.ln), 1, 1),
     "log": (_log, 1, 2),
     "log10": (_log, 1, 1),
-    "log2": (_binary_log, 1, 1),
+    "log2": (partial(_log, base=Fraction(2)), 1, 1),
     "max": (_greatest, 1, MAX_ARGUMENTS),
     "mean": (_mean, 1, MAX_ARGUMENTS),
     "min": (_least, 1, MAX_ARGUMENTS),

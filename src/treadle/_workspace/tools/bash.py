@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Annotated
 
@@ -98,8 +99,7 @@ async def start_job(bench: Bench, command: str) -> str:
     refuse_terminal(command)
     name = f"job{len(bench.jobs) + 1}"
     bench.jobs[name] = 0
-    quoted = "'" + command.replace("'", "'\\''") + "'"
-    ended = await bench.shell.run(_START.format(command=quoted, name=name, limit=_JOB_BYTES), 30)
+    ended = await bench.shell.run(_START.format(command=shlex.quote(command), name=name, limit=_JOB_BYTES), 30)
     if ended.status or ended.shell_ended:
         raise ToolError(f"the job could not be started: {ended.output[:500]}")
     return f'{name} has started; bash_output(job="{name}") shows what it prints, with stop=true it ends'

@@ -11,7 +11,7 @@ from contextlib import suppress
 from treadle._tools.sandbox.tree import descendants
 from treadle._types.errors import ToolError
 from treadle._workspace.machine import Machine
-from treadle._workspace.tools.shell import Ended, Output, environment
+from treadle._workspace.tools.shell import Ended, Output, environment, exit_status
 
 
 def _nothing(text: str) -> None:
@@ -53,4 +53,4 @@ async def run_program(
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         status = await process.wait()
-    return Ended(output.text(), status if status >= 0 else 128 - status, "", timed_out)
+    return Ended(output.text(), exit_status(status), "", timed_out)

@@ -12,6 +12,7 @@ import asyncio
 import os
 import re
 import secrets
+import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -104,7 +105,7 @@ class Shell:
         if report is None:
             status = await process.wait()
             self._process = None
-            return Ended(output.text(), _status(status), self.folder, timed_out, True)
+            return Ended(output.text(), exit_status(status), self.folder, timed_out, True)
         status, self.folder, self._state = report
         return Ended(output.text(), status, self.folder, timed_out)
 
@@ -134,7 +135,7 @@ class Shell:
         except OSError as error:
             raise ToolError(f"the shell cannot be started: {error.strerror or type(error).__name__}") from None
         self._process = process
-        restored = f"{self._state}\ncd -- {_quoted(self.folder)}" if self.folder else "true"
+        restored = f"{self._state}\ncd -- {shlex.quote(self.folder)}" if self.folder else "true"
         number = secrets.token_hex(16)
         report = await self._converse(process, number, f"{{ {restored}\n}} >/dev/null 2>&1", Output(lambda text: None))
         if report is None:
@@ -274,13 +275,9 @@ def _shell_in(pids: Sequence[int]) -> int:
     return 0
 
 
-def _status(code: int) -> int:
+def exit_status(code: int) -> int:
     """Return an exit status as a shell would say it."""
     return code if code >= 0 else 128 - code
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _kill(pid: int, how: signal.Signals) -> None:
