@@ -33,6 +33,16 @@ async def until(condition: Callable[[], object], limit: float = 60.0) -> None:
             await asyncio.sleep(0.002)  # the condition may be about a thread or another process
 
 
+@contextmanager
+def row(*values: object) -> Generator[None]:
+    """Name a row of a table in whatever fails in the block: one test goes through the whole table."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the row {repr(values)[:500]}")
+        raise
+
+
 @asynccontextmanager
 async def counted_turns() -> AsyncIterator[list[int]]:
     """A list whose last number grows by one in each turn of the event loop; append a 0 to count anew."""

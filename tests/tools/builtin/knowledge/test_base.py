@@ -1,4 +1,4 @@
-"""A knowledge base: what is added can be found, with its position in the document."""
+"""A knowledge base: what is added can be found, with its position in the document; and the tool that searches it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from kit import row
+from tools.builtin.loopback import use
 from tools.builtin.pdf_file import make_pdf
-from treadle._tools.builtin.knowledge.retrieval import Chunk, KnowledgeBase
+from treadle._tools.builtin.knowledge.retrieval import Chunk, KnowledgeBase, Retrieved, retrieval
 from treadle._types.errors import ToolError
 
 FABLE = """# The tortoise and the hare
@@ -146,9 +148,8 @@ def test_what_cannot_be_added_is_reported(base: KnowledgeBase, tmp_path: Path):
         KnowledgeBase(tmp_path / "broken.db").search("x")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_any_query_is_only_words(base: KnowledgeBase):
+    for query in (
         "",
         "???",
         '"',
@@ -166,11 +167,10 @@ def test_what_cannot_be_added_is_reported(base: KnowledgeBase, tmp_path: Path):
         "{heading}: x",
         "x" * 5000,
         "word " * 500,
-    ],
-)
-def test_any_query_is_only_words(base: KnowledgeBase, query: str):
-    base.add(FABLE, name="fable")
-    assert isinstance(base.search(query), list)
+    ):
+        with row(query):
+            base.add(FABLE, name="fable")
+            assert isinstance(base.search(query), list)
 
 
 def test_chinese_and_japanese_words_are_found(base: KnowledgeBase):
@@ -221,3 +221,38 @@ def test_many_threads_at_once(base: KnowledgeBase):
 
 def test_chunk_values_are_small():
     assert msgspec.json.encode(Chunk(1, "d", 0, "t")) == b'{"id":1,"document":"d","position":0,"text":"t"}'
+
+
+def test_the_tool(base: KnowledgeBase):
+    base.add(FABLE, name="fable.md")
+    tool = retrieval(base.path, k=2, about="fables")
+    assert "fables" in tool.description
+    result = asyncio.run(use(tool, query="perseverance"))
+    assert isinstance(result, Retrieved)
+    (shown, *_) = msgspec.json.decode(msgspec.json.encode(result))["chunks"]
+    assert {"id", "document", "position", "text", "score"} <= shown.keys()
+
+
+def test_the_tool_embeds_sync_or_async(base: KnowledgeBase):
+    base.add("The tortoise is slow.", name="t")
+    base.add("An apple a day.", name="a")
+
+    async def later(texts: list[str]) -> Sequence[Sequence[float]]:
+        await asyncio.sleep(0)
+        return toy_embedder(texts)
+
+    for embedder in (toy_embedder, later):
+        result = asyncio.run(use(retrieval(base.path, embed=embedder), query="creature"))
+        assert result.chunks[0].document == "t"
+
+
+def test_an_embedder_that_miscounts(base: KnowledgeBase):
+    base.add(FABLE, name="fable")
+    with pytest.raises(ToolError, match="0 vectors"):
+        asyncio.run(base.embed(lambda texts: []))
+
+
+def test_a_knowledge_base_that_is_not_there(tmp_path: Path):
+    with pytest.raises(ToolError, match="treadle kb add"):
+        asyncio.run(use(retrieval(tmp_path / "none.db"), query="x"))
+    assert not (tmp_path / "none.db").exists()

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from treadle._tools.base import Tool
-from treadle._tools.builtin.sql.tool import sql
+from kit import row
+from tools.builtin.sql.zoo import TABLES, tools
 from treadle._types.errors import ToolError
-
-TABLES = """
-CREATE TABLE animal(id INTEGER PRIMARY KEY, name TEXT NOT NULL, speed REAL);
-CREATE TABLE race(animal INTEGER REFERENCES animal(id), place INTEGER);
-INSERT INTO animal VALUES (1, 'tortoise', 0.3), (2, 'hare', 60.5);
-INSERT INTO race VALUES (1, 1), (2, 2);
-CREATE INDEX by_name ON animal(name);
-CREATE VIEW winner AS SELECT name FROM animal JOIN race ON animal.id = race.animal WHERE place = 1;
-"""
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +22,6 @@ def filled(folder: Path) -> Path:
     with duckdb.connect(str(path)) as db:
         db.execute(TABLES)
     return path
-
-
-@cache  # the tests share a worker process
-def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    tools: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_duckdb_answers(duck: Path):
@@ -90,12 +72,13 @@ DUCK_WRITES = [
 ]
 
 
-@pytest.mark.parametrize("query", DUCK_WRITES)
-def test_duckdb_reads_only(duck: Path, query: str, monkeypatch: pytest.MonkeyPatch):
+def test_duckdb_reads_only(duck: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(duck.parent)
-    with pytest.raises(ToolError):
-        tools(duck)["query"](query=query)
-    assert [file.name for file in duck.parent.iterdir()] == [duck.name]
+    for query in DUCK_WRITES:
+        with row(query):
+            with pytest.raises(ToolError):
+                tools(duck)["query"](query=query)
+            assert [file.name for file in duck.parent.iterdir()] == [duck.name]
     assert tools(duck)["query"](query="SELECT count(*) FROM animal").rows == ((2,),)
 
 

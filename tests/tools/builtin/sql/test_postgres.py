@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from treadle._tools.base import Tool
+from kit import row
+from tools.builtin.sql.zoo import tools
 from treadle._tools.builtin.sql.rows import Rows
-from treadle._tools.builtin.sql.tool import sql
 from treadle._types.errors import ToolError
 
 psycopg = pytest.importorskip("psycopg")
@@ -44,23 +43,12 @@ def server() -> Generator[tuple[str, str]]:
             db.execute(SETUP)
         yield admin.replace("postgres:@", "reader:@").replace("//postgres@", "//reader@"), admin
     finally:
-        tool.cache_clear()
+        tools.cache_clear()
         running.cleanup()
 
 
-@functools.cache
-def tool(url: str, **options: Any) -> Tool:
-    """One for all tests, with the process that it keeps: starting that takes longer than any query."""
-    return sql(url, **options)[0]
-
-
 def query(url: str, text: str, **options: Any) -> Rows:
-    return tool(url, **options).execute(query=text)
-
-
-def count(url: str) -> int:
-    with psycopg.connect(url) as db:
-        return db.execute("SELECT count(*) FROM animal").fetchone()[0]
+    return tools(url, **options)["query"](query=text)
 
 
 def test_answers(server: tuple[str, str]):
@@ -73,7 +61,7 @@ def test_answers(server: tuple[str, str]):
 
 
 def test_schema(server: tuple[str, str]):
-    tables = {table.name: table for table in sql(server[0])[1].execute().tables}
+    tables = {table.name: table for table in tools(server[0])["schema"]().tables}
     assert list(tables) == ["animal", "race", "winner"]
     assert tables["animal"].columns[0] == "id integer NOT NULL PRIMARY KEY (id)"
     assert tables["race"].columns[0] == "animal integer FOREIGN KEY (animal) REFERENCES animal(id)"
@@ -119,18 +107,18 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("text", WRITES)
-def test_reads_only(server: tuple[str, str], text: str):
-    with pytest.raises(ToolError):
-        query(server[0], text)
-    assert count(server[0]) == 2
-
-
-@pytest.mark.parametrize("text", [text for text in WRITES if "pg_read_file" not in text])
-def test_reads_only_even_for_a_superuser_who_is_allowed(server: tuple[str, str], text: str):
-    with pytest.raises(ToolError):
-        query(server[1], text, allow_superuser=True)
-    assert count(server[0]) == 2
+@pytest.mark.parametrize("who", ["reader", "a superuser who is allowed"])
+def test_reads_only(server: tuple[str, str], who: str):
+    reads = who == "reader"
+    url, options = (server[0], {}) if reads else (server[1], {"allow_superuser": True})
+    with psycopg.connect(server[0], autocommit=True) as db:
+        for text in WRITES:
+            if "pg_read_file" in text and not reads:
+                continue
+            with row(text):
+                with pytest.raises(ToolError):
+                    query(url, text, **options)
+                assert db.execute("SELECT count(*) FROM animal").fetchone() == (2,)
 
 
 def test_a_superuser_is_refused(server: tuple[str, str]):

@@ -1,29 +1,19 @@
-"""SQL on SQLite: what it answers, and that reading is all it does."""
+"""SQL on SQLite: what it answers, and that reading is all it does; and what all SQL tools have in common."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from treadle._tools.base import Tool
+from kit import row
+from tools.builtin.sql.zoo import TABLES, tools
 from treadle._tools.builtin.sql.rows import Rows, Table
 from treadle._tools.builtin.sql.tool import sql
-from treadle._types.errors import ToolError
-
-TABLES = """
-CREATE TABLE animal(id INTEGER PRIMARY KEY, name TEXT NOT NULL, speed REAL);
-CREATE TABLE race(animal INTEGER REFERENCES animal(id), place INTEGER);
-INSERT INTO animal VALUES (1, 'tortoise', 0.3), (2, 'hare', 60.5);
-INSERT INTO race VALUES (1, 1), (2, 2);
-CREATE INDEX by_name ON animal(name);
-CREATE VIEW winner AS SELECT name FROM animal JOIN race ON animal.id = race.animal WHERE place = 1;
-"""
+from treadle._types.errors import ConfigError, ToolError
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +26,6 @@ def filled(folder: Path) -> Path:
     with closing(sqlite3.connect(path)) as db:
         db.executescript(TABLES)
     return path
-
-
-@cache  # the tests share a worker process
-def tools(url: Any, **options: Any) -> dict[str, Callable[..., Any]]:
-    tools: list[Tool] = sql(url, **options)
-    return {tool.name.removeprefix("sql_"): tool.execute for tool in tools}
 
 
 def test_sqlite_answers(path: Path):
@@ -109,19 +93,19 @@ def contents(path: Path) -> list[Any]:
         return [db.execute("SELECT * FROM animal").fetchall(), db.execute("SELECT sql FROM sqlite_master").fetchall()]
 
 
-@pytest.mark.parametrize("query", WRITES)
-def test_sqlite_reads_only(path: Path, query: str, monkeypatch: pytest.MonkeyPatch):
+def test_sqlite_reads_only(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(path.parent)
     before = contents(path)
-    with pytest.raises(ToolError):
-        tools(path)["query"](query=query)
-    assert contents(path) == before
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    for query in WRITES:
+        with row(query):
+            with pytest.raises(ToolError):
+                tools(path)["query"](query=query)
+            assert contents(path) == before
+            assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_sqlite_reading_is_not_hindered(path: Path):
+    for query in (
         "SELECT count(*) FROM animal a, animal b",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10) SELECT sum(i) FROM n",
         "VALUES (1), (2)",
@@ -129,10 +113,8 @@ def test_sqlite_reads_only(path: Path, query: str, monkeypatch: pytest.MonkeyPat
         "SELECT name FROM winner UNION SELECT upper(name) FROM animal",
         "SELECT json_extract('{\"a\": 1}', '$.a')",
         "/* a comment */ SELECT 1 -- and one more",
-    ],
-)
-def test_sqlite_reading_is_not_hindered(path: Path, query: str):
-    assert tools(path)["query"](query=query).rows
+    ):
+        assert tools(path)["query"](query=query).rows, query
 
 
 def test_sqlite_writes_when_told(tmp_path: Path):
@@ -149,27 +131,57 @@ def test_sqlite_writes_when_told(tmp_path: Path):
             query(query=statement)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) SELECT count(*) FROM n a, n b, n c",
-    ],
-)
-def test_sqlite_stops_when_time_is_up(path: Path, query: str):
-    with pytest.raises(ToolError, match=r"took longer than 0\.3 s"):
-        tools(path, timeout=0.3)["query"](query=query)
+def test_sqlite_stops_when_time_is_up(path: Path):
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+    for query in (
+        f"{numbers}) SELECT i FROM n WHERE i < 0",
+        f"{numbers} LIMIT 3000) SELECT count(*) FROM n a, n b, n c",
+    ):
+        with row(query), pytest.raises(ToolError, match=r"took longer than 0\.3 s"):
+            tools(path, timeout=0.3)["query"](query=query)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_sqlite_values_do_not_grow_without_end(path: Path):
+    for query in (
         "SELECT zeroblob(900000000)",
         "SELECT replace(hex(zeroblob(5000000)), '0', 'xxxxxxxxxxxxxxx')",
         "SELECT randomblob(100000000)",
-    ],
-)
-def test_sqlite_values_do_not_grow_without_end(path: Path, query: str):
-    with pytest.raises(ToolError, match=r"too big|too large"):
-        tools(path)["query"](query=query)
+    ):
+        with row(query), pytest.raises(ToolError, match=r"too big|too large"):
+            tools(path)["query"](query=query)
+
+
+def test_effects(path: Path):
+    assert [tool.effect for tool in sql(path)] == ["pure", "pure"]
+    assert [tool.effect for tool in sql(path, read_only=False)] == ["unsafe", "pure"]
+    assert [tool.name for tool in sql(path, name="zoo")] == ["zoo_query", "zoo_schema"]
+
+
+def test_rows_and_cells_are_bounded(path: Path):
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i, 'x' FROM n"
+    rows = tools(path, max_rows=10)["query"](query=many)
+    assert (len(rows.rows), rows.truncated) == (10, True)
+    wide = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90) "
+        "SELECT hex(zeroblob(400000)), x'00ff' FROM n"
+    )
+    rows = tools(path)["query"](query=wide)
+    assert rows.truncated
+    assert sum(len(row[0]) for row in rows.rows) <= 41_000
+    assert rows.rows[0][1] == "<2 bytes>"
+
+
+def test_errors_say_what_is_wrong(path: Path, tmp_path: Path):
+    with pytest.raises(ToolError, match="no such column: nmae"):
+        tools(path)["query"](query="SELECT nmae FROM animal")
+    with pytest.raises(ToolError, match="check that it exists"):
+        tools(tmp_path / "none.db")["query"](query="SELECT 1")
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(ToolError, match="SQLite"):
+        tools(path)["query"](query="SELECT '\0'")
+
+
+def test_an_unknown_database():
+    for url in ("mysql://x/y", "nothing", "", "https://x/y.txt"):
+        with row(url), pytest.raises(ConfigError, match="names no supported database"):
+            sql(url)
