@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kit import add
+from kit import add, row
 from treadle import (
     Agent,
     Budget,
@@ -46,26 +46,28 @@ def test_every_number_among_the_settings_has_bounds():
         assert not numeric, f"{struct.__name__}: {numeric}"
 
 
-@pytest.mark.parametrize(("struct", "name"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
-def test_nonsense_is_refused_with_the_setting_the_value_and_what_is_allowed(struct: Any, name: str):
-    for value in [*NEVER, *([] if name in MAY_BE_ZERO else [0])]:
-        if name in MAY_BE_NEGATIVE and value == -1:
-            continue
-        with pytest.raises(ConfigError, match=r"must be a (whole )?number") as caught:
-            struct(**{name: value})
-        assert name in str(caught.value)
-        assert repr(value) in str(caught.value)
-    if name in MAY_BE_ZERO:
-        struct(**{name: 0})
+def test_nonsense_is_refused_with_the_setting_the_value_and_what_is_allowed():
+    for struct, name in FIELDS:
+        with row(struct, name):
+            for value in [*NEVER, *([] if name in MAY_BE_ZERO else [0])]:
+                if name in MAY_BE_NEGATIVE and value == -1:
+                    continue
+                with pytest.raises(ConfigError, match=r"must be a (whole )?number") as caught:
+                    struct(**{name: value})
+                assert name in str(caught.value)
+                assert repr(value) in str(caught.value)
+            if name in MAY_BE_ZERO:
+                struct(**{name: 0})
 
 
-@pytest.mark.parametrize("name", ["tool_timeout", "max_history_messages", "max_tokens", "context_budget"])
-@pytest.mark.parametrize("value", [0, -3, math.nan])
-def test_an_agent_with_nonsense_is_not_built(name: str, value: float):
-    with pytest.raises(ConfigError, match=name):
-        Agent(ScriptedModel([]), [add], **{name: value})
-    with pytest.raises(ConfigError, match=name):
-        Agent(ScriptedModel([]), [add]).prepare("q", **{name: value})
+def test_an_agent_with_nonsense_is_not_built():
+    for name in ("tool_timeout", "max_history_messages", "max_tokens", "context_budget"):
+        for value in (0, -3, math.nan):
+            with row(name, value):
+                with pytest.raises(ConfigError, match=name):
+                    Agent(ScriptedModel([]), [add], **{name: value})
+                with pytest.raises(ConfigError, match=name):
+                    Agent(ScriptedModel([]), [add]).prepare("q", **{name: value})
 
 
 def test_a_budget_in_a_mapping_is_checked_too():
@@ -73,9 +75,8 @@ def test_a_budget_in_a_mapping_is_checked_too():
         Agent(ScriptedModel([]), [add], budget={"tokens": -5})
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_a_part_with_nonsense_is_not_made():
+    for make in (
         lambda n: tool(name="x", timeout=n)(lambda: 1),
         lambda n: Tool("x", "x", {}, print, timeout=n),
         lambda n: add.replace(timeout=n),
@@ -99,19 +100,18 @@ def test_a_budget_in_a_mapping_is_checked_too():
         lambda n: builtin("sql", url="x.db", timeout=n),
         lambda n: builtin("sql", url="x.db", memory=n),
         lambda n: run_tasks(TaskSet("t", (), lambda task: []), (), repeats=n),
-    ],
-)
-@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, True])
-def test_a_part_with_nonsense_is_not_made(make: Any, value: Any):
-    with pytest.raises(ConfigError, match="must be a"):
-        make(value)
+    ):
+        for value in (0, -1, math.nan, math.inf, True):
+            with row(make, value), pytest.raises(ConfigError, match="must be a"):
+                make(value)
 
 
-@pytest.mark.parametrize("value", [-1, -0.01, math.nan, math.inf])
-def test_a_price_that_would_fill_a_budget_up_is_refused(value: float):
-    for prices in ({"input": value, "output": 1}, {"input": 1, "output": 1, "cached": value}):
-        with pytest.raises(ConfigError, match="at least 0"):
-            Prices(**prices)
+def test_a_price_that_would_fill_a_budget_up_is_refused():
+    for value in (-1, -0.01, math.nan, math.inf):
+        with row(value):
+            for prices in ({"input": value, "output": 1}, {"input": 1, "output": 1, "cached": value}):
+                with pytest.raises(ConfigError, match="at least 0"):
+                    Prices(**prices)
 
 
 def test_a_share_is_between_nothing_and_all():

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, json
 
+from kit import row
 from treadle._safety import data
 from treadle._safety.data import MAX_DEPTH, DataError, decode_json, decode_toml, decode_yaml, read_text
 
@@ -43,13 +44,12 @@ YAML_BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", YAML_BOMBS)
-def test_yaml_that_would_explode_is_refused_at_once(name: str):
-    text, message = YAML_BOMBS[name]
+def test_yaml_that_would_explode_is_refused_at_once():
     before = time.thread_time()
-    with pytest.raises(DataError, match=message):
-        decode_yaml(text)
-    assert time.thread_time() - before < 20  # of its own work; one that is not refused takes minutes or all memory
+    for name, (text, message) in YAML_BOMBS.items():
+        with row(name), pytest.raises(DataError, match=message):
+            decode_yaml(text)
+    assert time.thread_time() - before < 50  # of its own work; one that is not refused takes minutes or all memory
 
 
 def test_ordinary_aliases_and_merges_are_read():
@@ -82,14 +82,14 @@ JSON_BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", JSON_BOMBS)
-def test_json_that_would_explode_is_refused_at_once(name: str):
-    text, message = JSON_BOMBS[name]
+def test_json_that_would_explode_is_refused_at_once():
     before = time.thread_time()
-    with pytest.raises(DataError, match=message):
-        decode_json(text)
-    with pytest.raises(DataError):
-        decode_json(text.encode())
+    for name, (text, message) in JSON_BOMBS.items():
+        with row(name):
+            with pytest.raises(DataError, match=message):
+                decode_json(text)
+            with pytest.raises(DataError):
+                decode_json(text.encode())
     assert time.thread_time() - before < 10
 
 
@@ -111,6 +111,7 @@ values = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
 )
 
 
@@ -128,11 +129,10 @@ TOML_BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", TOML_BOMBS)
-def test_toml_that_would_explode_is_refused(name: str):
-    text, message = TOML_BOMBS[name]
-    with pytest.raises(DataError, match=message):
-        decode_toml(text)
+def test_toml_that_would_explode_is_refused():
+    for name, (text, message) in TOML_BOMBS.items():
+        with row(name), pytest.raises(DataError, match=message):
+            decode_toml(text)
 
 
 def test_no_more_of_a_file_is_read_than_allowed(tmp_path: Path):

@@ -9,6 +9,7 @@ import timeit
 import msgspec
 import pytest
 
+from kit import row
 from treadle._safety.redact import Redactor
 from treadle._types.errors import ConfigError
 from treadle._types.events import Artifact, ToolDone, ToolStarted
@@ -57,9 +58,8 @@ def test_a_secret_inside_json_text_is_found_too():
         assert "word" not in redactor.text(text)
 
 
-@pytest.mark.parametrize(
-    ("secret", "name"),
-    [
+def test_well_known_shapes():
+    for secret, name in (
         ("sk-proj-Abc123Def456Ghi789Jkl012", "api-key"),
         ("sk-ant-api03-Abc123Def456Ghi789-_x", "api-key"),
         ("AKIAIOSFODNN7EXAMPLE", "aws-key"),
@@ -69,13 +69,12 @@ def test_a_secret_inside_json_text_is_found_too():
         ("xoxb-1234567890-abcdef", "slack-token"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----", "private-key"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\ncut off in the mid", "private-key"),
-    ],
-)
-def test_well_known_shapes(secret: str, name: str):
-    redactor = Redactor(env={})
-    assert redactor.text(f"key={secret}") == f"key=[redacted:{name}]"
-    assert redactor.suspects(msgspec.json.encode({"key": secret}).decode())
-    assert not redactor.suspects("a right weight IA github AI xo PRIVATE")
+    ):
+        with row(secret, name):
+            redactor = Redactor(env={})
+            assert redactor.text(f"key={secret}") == f"key=[redacted:{name}]"
+            assert redactor.suspects(msgspec.json.encode({"key": secret}).decode())
+            assert not redactor.suspects("a right weight IA github AI xo PRIVATE")
 
 
 def test_bearer_tokens_keep_their_header():
@@ -83,18 +82,16 @@ def test_bearer_tokens_keep_their_header():
     assert Redactor(env={}).text(text) == "Authorization: Bearer [redacted:bearer-token]"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_ordinary_text_stays():
+    for text in (
         "the task-runner-for-very-long-names-of-jobs",
         "a bearer of good news from far away countries",
         "AKIA is a prefix; sk-short; xox-",
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
-    ],
-)
-def test_ordinary_text_stays(text: str):
-    redactor = Redactor(env=ENV)
-    assert redactor.text(text) is text
+    ):
+        with row(text):
+            redactor = Redactor(env=ENV)
+            assert redactor.text(text) is text
 
 
 def test_trees_are_redacted_and_untouched_ones_are_the_same_object():
@@ -146,12 +143,13 @@ def test_a_picture_keeps_its_bytes_although_they_look_like_a_key():
     assert [artifact.content for artifact in clean.artifacts] == [key, redactor.text(key)]
 
 
-@pytest.mark.parametrize("secret", ['abc"defghijk12', "schlüssel-abcdefgh", "two\\lines\nkey"])
-def test_a_secret_is_found_however_json_writes_it(secret: str):
-    redactor = Redactor([("key", secret)], env={})
-    call = {"arguments": json.dumps({"key": secret})}
-    texts = [json.dumps(secret), json.dumps(call), json.dumps(call, ensure_ascii=False)]
-    texts.append(json.dumps({"arguments": json.dumps({"key": secret}, ensure_ascii=False)}, ensure_ascii=False))
-    for text in texts:
-        assert redactor.suspects(text)
-        assert "[redacted:key]" in redactor.text(text)
+def test_a_secret_is_found_however_json_writes_it():
+    for secret in ('abc"defghijk12', "schlüssel-abcdefgh", "two\\lines\nkey"):
+        with row(secret):
+            redactor = Redactor([("key", secret)], env={})
+            call = {"arguments": json.dumps({"key": secret})}
+            texts = [json.dumps(secret), json.dumps(call), json.dumps(call, ensure_ascii=False)]
+            texts.append(json.dumps({"arguments": json.dumps({"key": secret}, ensure_ascii=False)}, ensure_ascii=False))
+            for text in texts:
+                assert redactor.suspects(text)
+                assert "[redacted:key]" in redactor.text(text)

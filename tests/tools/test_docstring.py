@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._tools.docstring import parse_docstring
 
 GOOGLE = """Find books.
@@ -68,11 +67,19 @@ def test_the_first_paragraph_may_have_several_lines_and_sections_may_follow_dire
     assert parse_docstring("Find books.\n:param a: x") == ("Find books.", {"a": "x"})
 
 
-@pytest.mark.parametrize(
-    "doc",
-    [None, "", "   \n ", "Args:", "Parameters\n---", ":param:", ":param :", "Args:\n\n\n", "Args:\n  no colon here"],
-)
-def test_odd_docstrings_do_no_harm(doc: str | None) -> None:
-    description, parameters = parse_docstring(doc)
-    assert description == ""
-    assert not any(parameters.values())
+def test_odd_docstrings_do_no_harm() -> None:
+    for doc in (
+        None,
+        "",
+        "   \n ",
+        "Args:",
+        "Parameters\n---",
+        ":param:",
+        ":param :",
+        "Args:\n\n\n",
+        "Args:\n  no colon here",
+    ):
+        with row(doc):
+            description, parameters = parse_docstring(doc)
+            assert description == ""
+            assert not any(parameters.values())

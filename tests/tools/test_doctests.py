@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import doctest
-from types import ModuleType
 
-import pytest
-
+from kit import row
 from treadle._tools import docstring, spec, validation
 
 
-@pytest.mark.parametrize("module", [docstring, spec, validation])
-def test_examples(module: ModuleType) -> None:
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0
+def test_examples() -> None:
+    for module in (docstring, spec, validation):
+        with row(module):
+            result = doctest.testmod(module)
+            assert result.attempted > 0
+            assert result.failed == 0

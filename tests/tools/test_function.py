@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from kit import row
 from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.function import tool
 from treadle._types.errors import ConfigError, SchemaError
@@ -82,10 +83,10 @@ def test_generators_are_tools(call: Call) -> None:
     assert call(other, {"n": 3}).content == "012"
 
 
-@pytest.mark.parametrize("wrong", [3, "text", int])
-def test_only_callables_become_tools(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="takes a function"):
-        tool(wrong)
+def test_only_callables_become_tools() -> None:
+    for wrong in (3, "text", int):
+        with row(wrong), pytest.raises(TypeError, match="takes a function"):
+            tool(wrong)
 
 
 def test_typical_mistakes_name_their_fix(caplog: pytest.LogCaptureFixture):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from treadle._tools.base import ToolOutcome, ToolResponse
 from treadle._tools.function import tool
 from treadle._tools.results import LARGEST, clean, cut, render, to_text
@@ -41,9 +42,8 @@ class Hostile:
     __repr__ = __str__
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_any_value_becomes_text() -> None:
+    for value, text in (
         ("as is", "as is"),
         ("", ""),
         (None, "(no output)"),
@@ -64,10 +64,8 @@ class Hostile:
         ({(1, 2): 3}, "{(1, 2): 3}"),
         (Hostile(), "(Hostile that cannot be shown)"),
         ({1}, "[1]"),
-    ],
-)
-def test_any_value_becomes_text(value: Any, text: str) -> None:
-    assert to_text(value) == text
+    ):
+        assert to_text(value) == text, value
 
 
 def test_cycles_and_depth_end() -> None:
@@ -87,29 +85,33 @@ def test_pydantic_models_become_json() -> None:
     assert to_text([model()]) == '[{"a":1,"day":"2026-01-02"}]'
 
 
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [("a\ud800b", "a\ufffdb"), ("\ud83d\ude00", "\U0001f600"), ("é\udc80", "é\ufffd"), ("plain é", "plain é")],
-)
-def test_everything_is_encodable(text: str, cleaned: str) -> None:
-    assert clean(text) == cleaned
-    assert render(text, (Artifact("n" + text, text, summary=text),), 100)[0].encode()  # type: ignore[union-attr]
-    assert render([text], (), 100)[0].encode()  # type: ignore[union-attr]
+def test_everything_is_encodable() -> None:
+    for text, cleaned in (
+        ("a\ud800b", "a\ufffdb"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("é\udc80", "é\ufffd"),
+        ("plain é", "plain é"),
+    ):
+        with row(text, cleaned):
+            assert clean(text) == cleaned
+            assert render(text, (Artifact("n" + text, text, summary=text),), 100)[0].encode()  # type: ignore[union-attr]
+            assert render([text], (), 100)[0].encode()  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("limit", [0, 1, 10, 40, 50, 100, 999])
-def test_the_marker_is_included_in_the_limit(limit: int) -> None:
-    text = "a" * 500 + "b" * 500
-    short = cut(text, limit)
-    assert len(short) <= limit
-    if limit >= 100:
-        assert len(short) > limit - 5
-        assert short.startswith("aaaa")
-        assert short.endswith("bbbb")
-        omitted = int(short.split("[... ")[1].split(" ")[0])
-        marker = f"\n[... {omitted} characters left out ...]\n"
-        assert len(text) - omitted == len(short) - len(marker)
-    assert cut(text, 1000) == text
+def test_the_marker_is_included_in_the_limit() -> None:
+    for limit in (0, 1, 10, 40, 50, 100, 999):
+        with row(limit):
+            text = "a" * 500 + "b" * 500
+            short = cut(text, limit)
+            assert len(short) <= limit
+            if limit >= 100:
+                assert len(short) > limit - 5
+                assert short.startswith("aaaa")
+                assert short.endswith("bbbb")
+                omitted = int(short.split("[... ")[1].split(" ")[0])
+                marker = f"\n[... {omitted} characters left out ...]\n"
+                assert len(text) - omitted == len(short) - len(marker)
+            assert cut(text, 1000) == text
 
 
 def test_the_whole_text_is_kept_beside_the_cut_one() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 
+from kit import row
 from treadle import Agent, ScriptedModel, ToolError
 from treadle._tools.base import Limits, Tool, ToolOutcome
 from treadle._tools.function import tool
@@ -27,47 +29,47 @@ class Nasty(Exception):
         raise RuntimeError("not even this")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        SystemExit(3),
-        KeyboardInterrupt(),
-        asyncio.CancelledError(),
-        RecursionError(),
-        MemoryError(),
-        StopIteration(),
-        StopAsyncIteration(),
-        Nasty(),
-        BaseExceptionGroup("g", [KeyboardInterrupt(), SystemExit()]),
-        ValueError("\ud800"),
-        BaseException("base"),
-    ],
-)
-@pytest.mark.parametrize("detail", ["class", "message", "full"])
-def test_whatever_a_tool_raises_is_an_outcome(call: Call, error: BaseException, detail: str) -> None:
+ERRORS: list[BaseException] = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    asyncio.CancelledError(),
+    RecursionError(),
+    MemoryError(),
+    StopIteration(),
+    StopAsyncIteration(),
+    Nasty(),
+    BaseExceptionGroup("g", [KeyboardInterrupt(), SystemExit()]),
+    ValueError("\ud800"),
+    BaseException("base"),
+]
+
+
+def test_whatever_a_tool_raises_is_an_outcome(call: Call) -> None:
     @tool
-    async def inline() -> None:
-        raise error
+    async def inline(number: int) -> None:
+        raise ERRORS[number]
 
     @tool
-    def threaded() -> None:
-        raise error
+    def threaded(number: int) -> None:
+        raise ERRORS[number]
 
     @tool
-    def generator() -> Iterator[str]:
+    def generator(number: int) -> Iterator[str]:
         yield "a"
-        raise error
+        raise ERRORS[number]
 
     @tool
-    async def agenerator() -> AsyncIterator[str]:
+    async def agenerator(number: int) -> AsyncIterator[str]:
         yield "a"
-        raise error
+        raise ERRORS[number]
 
-    for each in (inline, threaded, generator, agenerator):
-        outcome = call(each, error_detail=detail)
-        assert outcome.error == "exception"
-        assert text_of(outcome.content).startswith(f"Tool '{each.name}' failed: ")
-        assert text_of(outcome.content).encode()
+    details = ("class", "message", "full")
+    for each, number, detail in product((inline, threaded, generator, agenerator), range(len(ERRORS)), details):
+        with row(each.name, number, detail):
+            outcome = call(each, {"number": number}, error_detail=detail)
+            assert outcome.error == "exception"
+            assert text_of(outcome.content).startswith(f"Tool '{each.name}' failed: ")
+            assert text_of(outcome.content).encode()
 
 
 def test_a_generator_exit_in_a_thread_is_an_outcome(call: Call) -> None:
@@ -119,9 +121,8 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
+def test_hostile_arguments_are_answered_briefly_and_soon(call: Call) -> None:
+    for args in (
         {f"key{i}": i for i in range(10_000)},
         {"a": nested(100_000)},
         {"a": nested(600)},
@@ -137,19 +138,18 @@ def nested(depth: int) -> list[Any]:
         {1: 1},
         {"a": [{"a": [1] * 100_000}] * 3},
         {"self": 1},
-    ],
-)
-@pytest.mark.parametrize("policy", ["reject", "prune", "schema"])
-def test_hostile_arguments_are_answered_briefly_and_soon(call: Call, args: dict[str, Any], policy: str) -> None:
-    started = time.process_time()
-    outcome = call(add, args, unknown_args=policy)
-    assert time.process_time() - started < 3  # of CPU time; far above what it takes
-    assert len(text_of(outcome.content)) < 3000
-    assert text_of(outcome.content).encode()
-    if outcome.error:
-        assert (outcome.error, outcome.executed) == ("invalid_args", False)
-    else:
-        assert args.keys() == {"a", "b"}
+    ):
+        for policy in ("reject", "prune", "schema"):
+            with row(args, policy):
+                started = time.process_time()
+                outcome = call(add, args, unknown_args=policy)
+                assert time.process_time() - started < 3  # of CPU time; far above what it takes
+                assert len(text_of(outcome.content)) < 3000
+                assert text_of(outcome.content).encode()
+                if outcome.error:
+                    assert (outcome.error, outcome.executed) == ("invalid_args", False)
+                else:
+                    assert args.keys() == {"a", "b"}
 
 
 def test_a_tool_that_lies_about_its_signature_is_an_outcome(call: Call) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import pytest
 
+from kit import row
 from treadle._tools.base import ToolContext, ToolOutcome
 from treadle._tools.function import tool
 from treadle._tools.signature import Extra
@@ -158,21 +159,19 @@ class Class:
     def method(self, a: int) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
+def test_what_cannot_be_described_is_refused_with_the_fix() -> None:
+    for function, expected in (
         (positional, ["'positional'", "'a'", "remove the '/'"]),
         (starred, ["'*values'", "list"]),
         (opaque, ["'opaque'", "'thing'", "Annotated[Opaque, Extra]"]),
         (ambiguous, ["'x'", "pydantic model"]),
         (unresolved, ["'price'", "Decimal", "import the type at run time"]),
         (Class.method, ["'self'", "tool(obj.method)"]),
-    ],
-)
-def test_what_cannot_be_described_is_refused_with_the_fix(function: Callable[..., Any], expected: list[str]) -> None:
-    with pytest.raises(SchemaError) as caught:
-        tool(function)
-    assert [text for text in expected if text not in str(caught.value)] == []
+    ):
+        with row(function, expected):
+            with pytest.raises(SchemaError) as caught:
+                tool(function)
+            assert [text for text in expected if text not in str(caught.value)] == []
 
 
 def test_a_lambda_needs_a_name() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +14,8 @@ from treadle._tools.runner import did_you_mean
 MESSAGE = "there is no city 'Lisboa'; expected one of: Madrid, Lisbon, New York and Porto."
 
 
-@pytest.mark.parametrize(
-    ("args", "message", "hint"),
-    [
+def test_what_is_meant():
+    for args, message, hint in (
         ({"to": "Lisboa", "start": "Madrid"}, MESSAGE, 'Did you mean to = "Lisbon"?'),
         ({"to": "new yrok"}, MESSAGE, 'Did you mean to = "New York"?'),
         ({"to": "porto"}, MESSAGE, ""),
@@ -33,10 +31,8 @@ MESSAGE = "there is no city 'Lisboa'; expected one of: Madrid, Lisbon, New York 
             "no hotel 'Grey Moon'; there are: Hotel Grey Moon",
             'Did you mean hotel = "Hotel Grey Moon"?',
         ),
-    ],
-)
-def test_what_is_meant(args: dict[str, object], message: str, hint: str):
-    assert did_you_mean(args, message) == hint
+    ):
+        assert did_you_mean(args, message) == hint, args
 
 
 @given(st.dictionaries(st.text(max_size=10), st.text(max_size=100), max_size=4), st.text(max_size=300))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from treadle._tools.base import Tool
 from treadle._tools.function import tool
 from treadle._tools.spec import BaseTool, ToolParam, ToolSpec
@@ -88,15 +89,14 @@ class Liar:
         return "tool"
 
 
-@pytest.mark.parametrize("wrong", [None, 3, {"name": "x"}, [read_file], Shout, Liar()])
-def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a Tool, a BaseTool instance, a function"):
-        Toolkit([wrong])
+def test_what_is_not_a_tool_is_a_type_error() -> None:
+    for wrong in (None, 3, {"name": "x"}, [read_file], Shout, Liar()):
+        with row(wrong), pytest.raises(TypeError, match="a Tool, a BaseTool instance, a function"):
+            Toolkit([wrong])
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
+def test_a_tool_written_by_hand_is_checked() -> None:
+    for changes, expected in (
         ({"name": "my tool"}, "try name='my_tool'"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": "5"}, "timeout"),
@@ -104,11 +104,9 @@ def test_what_is_not_a_tool_is_a_type_error(wrong: Any) -> None:
         ({"effect": "harmless"}, "pure, idempotent, unsafe"),
         ({"approval": "maybe"}, "allow, ask, deny"),
         ({"execute": "plain"}, "execute"),
-    ],
-)
-def test_a_tool_written_by_hand_is_checked(changes: dict[str, Any], expected: str) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        Toolkit([raw(**changes)])
+    ):
+        with row(changes, expected), pytest.raises(ConfigError, match=expected):
+            Toolkit([raw(**changes)])
 
 
 def test_a_schema_that_is_none_is_refused() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from treadle._tools.validation import check_name, check_schema, checker
 from treadle._types.errors import ConfigError, SchemaError
 
@@ -13,9 +14,8 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "args", "message"),
-    [
+def test_the_message_names_the_argument_what_was_expected_and_what_came() -> None:
+    for parameters, args, message in (
         (
             schema(count={"type": "integer"}),
             {"count": "three"},
@@ -50,12 +50,8 @@ def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
             {"l": [{}]},
             "argument 'l[0].n': missing",
         ),
-    ],
-)
-def test_the_message_names_the_argument_what_was_expected_and_what_came(
-    parameters: dict[str, Any], args: dict[str, Any], message: str
-) -> None:
-    assert checker(parameters).validate(args) == [message]
+    ):
+        assert checker(parameters).validate(args) == [message], parameters
 
 
 def test_valid_arguments_give_no_message() -> None:
@@ -99,9 +95,8 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     assert checker(parameters).validate({"a": 1}) == []
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
+def test_a_schema_that_cannot_be_checked_is_refused() -> None:
+    for parameters, expected in (
         (None, ["'bad'", "dict", "NoneType"]),
         ("{}", ["'bad'", "dict", "str"]),
         ([], ["dict"]),
@@ -116,14 +111,13 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
         ({"type": "object", "$schema": "https://example.com/mine"}, ["example.com", "are not fetched"]),
         (schema(a={"default": object()}), ["plain JSON"]),
         (schema(a={"default": {1, 2}}), ["plain JSON"]),
-    ],
-)
-def test_a_schema_that_cannot_be_checked_is_refused(parameters: Any, expected: list[str]) -> None:
-    with pytest.raises(SchemaError) as caught:
-        check_schema(parameters, "bad")
-    assert [text for text in expected if text not in str(caught.value)] == []
-    with pytest.raises(SchemaError):
-        check_schema(parameters, "bad")
+    ):
+        with row(parameters, expected):
+            with pytest.raises(SchemaError) as caught:
+                check_schema(parameters, "bad")
+            assert [text for text in expected if text not in str(caught.value)] == []
+            with pytest.raises(SchemaError):
+                check_schema(parameters, "bad")
 
 
 def test_nothing_is_fetched_for_a_schema() -> None:
@@ -150,15 +144,19 @@ def test_an_unchecked_schema_that_was_used_is_still_checked_at_registration() ->
         check_schema(parameters)
 
 
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [("my tool!", "my_tool"), ("", "my_tool"), ("a" * 65, "a" * 64), ("größe", "gr_e"), ("a\n", "a")],
-)
-def test_names_that_providers_refuse_are_refused_with_a_suggestion(name: str, suggestion: str) -> None:
-    with pytest.raises(ConfigError, match=f"try name='{suggestion}'"):
-        check_name(name)
+def test_names_that_providers_refuse_are_refused_with_a_suggestion() -> None:
+    for name, suggestion in (
+        ("my tool!", "my_tool"),
+        ("", "my_tool"),
+        ("a" * 65, "a" * 64),
+        ("größe", "gr_e"),
+        ("a\n", "a"),
+    ):
+        with row(name, suggestion), pytest.raises(ConfigError, match=f"try name='{suggestion}'"):
+            check_name(name)
 
 
-@pytest.mark.parametrize("name", ["a", "get-weather_2", "A" * 64])
-def test_good_names(name: str) -> None:
-    check_name(name)
+def test_good_names() -> None:
+    for name in ("a", "get-weather_2", "A" * 64):
+        with row(name):
+            check_name(name)

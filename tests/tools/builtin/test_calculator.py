@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit import row
 from treadle._tools.builtin import builtin
 from treadle._tools.builtin.calculator import calculate
 from treadle._types.errors import ToolError
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
+def test_values():
+    for expression, value in (
         ("0.1 + 0.2", "0.3"),
         ("1/3", "0.3333333333333333"),
         ("1/7*7", "1"),
@@ -88,15 +88,12 @@ from treadle._types.errors import ToolError
         ("1e-10", "1e-10"),
         ("2/3 * 10^30", "6.666666666666667e29"),
         ("123456789012345678901234567890.5", "123456789012345678901234567890.5"),
-    ],
-)
-def test_values(expression: str, value: str):
-    assert calculate(expression) == value
+    ):
+        assert calculate(expression) == value, expression
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
+def test_errors_say_what_is_wrong():
+    for expression, message in (
         ("", "empty"),
         ("   ", "empty"),
         ("1 / 0", "division by zero"),
@@ -118,16 +115,13 @@ def test_values(expression: str, value: str):
         ("factorial(2.5)", "whole number"),
         ("factorial(-1)", "whole number"),
         ("round(1, 1000)", "whole number"),
-    ],
-)
-def test_errors_say_what_is_wrong(expression: str, message: str):
-    with pytest.raises(ToolError, match=message):
-        calculate(expression)
+    ):
+        with row(expression, message), pytest.raises(ToolError, match=message):
+            calculate(expression)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
+def test_code_is_not_arithmetic():
+    for expression in (
         "__import__('os').system('true')",
         "().__class__.__bases__[0]",
         "open('/etc/passwd').read()",
@@ -148,16 +142,13 @@ def test_errors_say_what_is_wrong(expression: str, message: str):
         "globals()",
         "pi.real",
         "1 and 2",
-    ],
-)
-def test_code_is_not_arithmetic(expression: str):
-    with pytest.raises(ToolError):
-        calculate(expression)
+    ):
+        with row(expression), pytest.raises(ToolError):
+            calculate(expression)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
+def test_bombs_end_at_once():
+    for expression in (
         "9**9**9",
         "9^9^9^9",
         "factorial(10**9)",
@@ -194,16 +185,15 @@ def test_code_is_not_arithmetic(expression: str):
         "0.9^(10^12)",
         "gcd(10^30, 1)",
         "9" * 2000,
-    ],
-)
-def test_bombs_end_at_once(expression: str):
-    started = time.process_time()
-    try:
-        shown = calculate(expression)
-    except ToolError as error:
-        shown = str(error)
-    assert time.process_time() - started < 0.5  # of CPU time; milliseconds are usual
-    assert len(shown) < 1_300
+    ):
+        with row(expression):
+            started = time.process_time()
+            try:
+                shown = calculate(expression)
+            except ToolError as error:
+                shown = str(error)
+            assert time.process_time() - started < 0.5  # of CPU time; milliseconds are usual
+            assert len(shown) < 1_300
 
 
 @given(st.text(max_size=60) | st.text("0123456789.,+-*/^%!()e pix\u221asqrtmax", max_size=60))

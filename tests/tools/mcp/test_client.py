@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kit import go, until
+from kit import go, row, until
 from programs import python
 from tools.builtin.loopback import serving
 from treadle import Toolkit
@@ -170,20 +170,18 @@ def test_a_server_that_dies_at_its_start_is_said_aloud_with_its_last_words(caplo
     assert "no licence" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("texts", "structured", "shown"),
-    [
+def test_text_and_structured_content_of_the_same_result_are_shown_once():
+    for texts, structured, shown in (
         (["Rome: 21.5 degrees, sunny"], {"city": "Rome", "degrees": 21.5, "sky": "sunny"}, "Rome: 21.5 degrees, sunny"),
         (['{"n": 1}', '{"n": 2}'], {"result": [{"n": 1}, {"n": 2}]}, '{"n": 1}\n{"n": 2}'),
         (["13 found"], {"n": 3}, '13 found\n{"n":3}'),
         ([], {"n": 3}, '{"n":3}'),
-    ],
-)
-def test_text_and_structured_content_of_the_same_result_are_shown_once(texts: list[str], structured: Any, shown: str):
-    from mcp_types import CallToolResult, TextContent
+    ):
+        with row(texts, structured, shown):
+            from mcp_types import CallToolResult, TextContent
 
-    result = CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=structured)
-    assert "\n".join(piece.text for piece in to_response(result).observation) == shown
+            result = CallToolResult(content=[TextContent(text=text) for text in texts], structured_content=structured)
+            assert "\n".join(piece.text for piece in to_response(result).observation) == shown
 
 
 def test_settings_are_checked_and_keys_not_shown():

@@ -29,14 +29,13 @@ def effect(server: McpServer, tool: RemoteTool) -> tuple[str, bool]:
     return made.effect, made.marked_unsafe
 
 
-@pytest.mark.parametrize(
-    "hints",
-    [{}, {"read_only_hint": True}, {"idempotent_hint": True}, {"destructive_hint": False},
-     {"idempotent_hint": True, "destructive_hint": True}],
-)  # fmt: skip
-def test_what_a_server_says_of_itself_loosens_nothing(hints: dict[str, bool]):
+def test_what_a_server_says_of_itself_loosens_nothing():
     async def main() -> None:
-        assert effect(McpServer("shop", command="shop"), remote(**hints)) == ("unsafe", True)
+        for hints in (
+            {}, {"read_only_hint": True}, {"idempotent_hint": True}, {"destructive_hint": False},
+            {"idempotent_hint": True, "destructive_hint": True},
+        ):  # fmt: skip
+            assert effect(McpServer("shop", command="shop"), remote(**hints)) == ("unsafe", True), hints
 
     go(main())
 

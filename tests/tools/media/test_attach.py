@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kit import row
 from treadle._tools.media import attach as module
 from treadle._tools.media.attach import attach, checked, mime_of
 from treadle._types.errors import ConfigError
@@ -18,9 +19,8 @@ WAV = b"RIFF\x24\0\0\0WAVEfmt "
 PDF = b"%PDF-1.4\n"
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "mime"),
-    [
+def test_the_type_is_found_out():
+    for data, name, mime in (
         (PNG, "", "image/png"),
         (PNG, "photo.jpg", "image/png"),
         (WAV, "", "audio/wav"),
@@ -35,10 +35,8 @@ PDF = b"%PDF-1.4\n"
         (b"not a picture", "fake.png", "text/plain"),
         ("Zoë ".encode() * 2048, "", "text/plain"),
         (b"\0\1\2", "", "application/octet-stream"),
-    ],
-)
-def test_the_type_is_found_out(data: bytes, name: str, mime: str):
-    assert mime_of(data, name) == mime
+    ):
+        assert mime_of(data, name) == mime, data
 
 
 def test_a_file_by_its_path(tmp_path: Path):
@@ -93,20 +91,17 @@ def test_sizes_are_checked_before_the_file_is_read(tmp_path: Path, monkeypatch: 
         attach(b"")
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
+def test_parts_that_cannot_be_used():
+    for part, words in (
         (ImagePart(), "has no content"),
         (ImagePart(url="https://x", data="aGk="), "url and data: give its content in one way"),
         (ImagePart(url="file:///etc/passwd"), "only http and https"),
         (ImagePart(url="/etc/passwd"), "only http and https"),
         (ImagePart(data="*not base64*"), "not base64"),
         (ImagePart(url="data:text/plain,hello"), "must be base64"),
-    ],
-)
-def test_parts_that_cannot_be_used(part: ImagePart, words: str):
-    with pytest.raises(ConfigError, match=words):
-        checked(part)
+    ):
+        with row(part, words), pytest.raises(ConfigError, match=words):
+            checked(part)
 
 
 def test_base64_is_made_canonical_and_a_reference_is_no_content():

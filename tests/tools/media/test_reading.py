@@ -55,7 +55,7 @@ def test_nothing_to_read():
 
 def test_a_pdf_that_unpacks_to_far_more_than_it_has_ends_in_an_error():
     packer = zlib.compressobj(9)
-    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(200)) + packer.flush()
+    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(100)) + packer.flush()
     bomb = pdf(zlib.compress(packed, 9), b"/Filter [/FlateDecode /FlateDecode]")
     assert len(bomb) < 10_000
     with pytest.raises(ToolError):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 
-import pytest
-
+from kit import row
 from treadle._tools.sandbox.seccomp import system_call_filter
 
 ALLOW, ENOSYS, EPERM = 0x7FFF_0000, 0x0005_0026, 0x0005_0001
@@ -28,38 +27,39 @@ def decision(program: bytes, architecture: int, number: int, argument: int = 0) 
             at += if_true if holds else if_false
 
 
-@pytest.mark.parametrize(
-    ("machine", "architecture", "clone", "unshare", "keyctl", "read"),
-    [("x86_64", 0xC000_003E, 56, 272, 250, 0), ("aarch64", 0xC000_00B7, 220, 97, 219, 63)],
-)
-def test_decisions(machine: str, architecture: int, clone: int, unshare: int, keyctl: int, read: int):
-    program = system_call_filter(machine)
-    for call in (clone, unshare):
-        assert decision(program, architecture, call, 0x1000_0011) == EPERM
-        assert decision(program, architecture, call, 0x0000_0011) == ALLOW
-    assert decision(program, architecture, 435) == ENOSYS
-    assert decision(program, architecture, keyctl) == EPERM
-    assert decision(program, architecture, read) == ALLOW
-    assert decision(program, 0x4000_0003, read) == ENOSYS
-    assert decision(program, architecture, 0x4000_0000 + read) == ENOSYS
+def test_decisions():
+    for machine, architecture, clone, unshare, keyctl, read in (
+        ("x86_64", 0xC000_003E, 56, 272, 250, 0),
+        ("aarch64", 0xC000_00B7, 220, 97, 219, 63),
+    ):
+        with row(machine, architecture, clone, unshare, keyctl, read):
+            program = system_call_filter(machine)
+            for call in (clone, unshare):
+                assert decision(program, architecture, call, 0x1000_0011) == EPERM
+                assert decision(program, architecture, call, 0x0000_0011) == ALLOW
+            assert decision(program, architecture, 435) == ENOSYS
+            assert decision(program, architecture, keyctl) == EPERM
+            assert decision(program, architecture, read) == ALLOW
+            assert decision(program, 0x4000_0003, read) == ENOSYS
+            assert decision(program, architecture, 0x4000_0000 + read) == ENOSYS
 
 
-@pytest.mark.parametrize(
-    ("machine", "architecture", "calls"),
-    [("x86_64", 0xC000_003E, (101, 310, 311)), ("aarch64", 0xC000_00B7, (117, 270, 271))],
-)
-def test_other_processes_cannot_be_traced_read_or_written(machine: str, architecture: int, calls: tuple[int, ...]):
-    program = system_call_filter(machine)
-    assert {decision(program, architecture, call) for call in (*calls, 438, 440)} == {EPERM}
+def test_other_processes_cannot_be_traced_read_or_written():
+    for machine, architecture, calls in (
+        ("x86_64", 0xC000_003E, (101, 310, 311)),
+        ("aarch64", 0xC000_00B7, (117, 270, 271)),
+    ):
+        with row(machine, architecture, calls):
+            program = system_call_filter(machine)
+            assert {decision(program, architecture, call) for call in (*calls, 438, 440)} == {EPERM}
 
 
-@pytest.mark.parametrize(
-    ("machine", "architecture", "socket"), [("x86_64", 0xC000_003E, 41), ("aarch64", 0xC000_00B7, 198)]
-)
-def test_only_the_usual_families_of_sockets_are_there(machine: str, architecture: int, socket: int):
-    program = system_call_filter(machine)
-    allowed = [family for family in range(50) if decision(program, architecture, socket, family) == ALLOW]
-    assert allowed == [1, 2, 10, 16]  # local, IPv4, IPv6, netlink; AF_VSOCK, which no namespace holds, is 40
+def test_only_the_usual_families_of_sockets_are_there():
+    for machine, architecture, socket in (("x86_64", 0xC000_003E, 41), ("aarch64", 0xC000_00B7, 198)):
+        with row(machine, architecture, socket):
+            program = system_call_filter(machine)
+            allowed = [family for family in range(50) if decision(program, architecture, socket, family) == ALLOW]
+            assert allowed == [1, 2, 10, 16]  # local, IPv4, IPv6, netlink; AF_VSOCK, which no namespace holds, is 40
 
 
 def test_an_unknown_machine_has_none():

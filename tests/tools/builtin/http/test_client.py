@@ -6,12 +6,13 @@ import asyncio
 import gc
 import socket
 import weakref
+from itertools import product
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from kit import until
+from kit import row, until
 from tools.builtin.loopback import Site, serving
 from treadle._tools.builtin.http.client import GuardedClient
 from treadle._types.errors import ToolError
@@ -33,9 +34,8 @@ def refused(url: str, **options: object) -> str:
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_private_addresses_are_refused_in_every_form():
+    for url in (
         "http://127.0.0.1/",
         "http://127.1/",
         "http://127.0.1/",
@@ -69,15 +69,12 @@ def refused(url: str, **options: object) -> str:
         "http://127\u30020\u30020\u30021/",
         "http://localhost/",
         "http://LOCALHOST/",
-    ],
-)
-def test_private_addresses_are_refused_in_every_form(url: str):
-    assert "refused" in refused(url)
+    ):
+        assert "refused" in refused(url), url
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_only_web_addresses():
+    for url in (
         "file:///etc/passwd",
         "ftp://example.org/",
         "gopher://127.0.0.1:6379/_INFO",
@@ -85,28 +82,22 @@ def test_private_addresses_are_refused_in_every_form(url: str):
         "data:text/html,x",
         "//x/",
         "x",
-    ],
-)
-def test_only_web_addresses(url: str):
-    assert "only http and https" in refused(url)
+    ):
+        assert "only http and https" in refused(url), url
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_names_and_passwords_in_addresses_are_refused():
+    for url in (
         "http://user:pw@example.org/",
         "http://user@example.org/",
         "http://example.org@127.0.0.1/",
         "http://:pw@example.org",
-    ],
-)
-def test_names_and_passwords_in_addresses_are_refused(url: str):
-    assert "user name" in refused(url)
+    ):
+        assert "user name" in refused(url), url
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_broken_addresses():
+    for url in (
         "http://",
         "http:///path",
         "http://exa mple.org/",
@@ -115,10 +106,8 @@ def test_names_and_passwords_in_addresses_are_refused(url: str):
         "http://[::1/",
         "http://x:99999/",
         "http://x/" + "y" * 9000,
-    ],
-)
-def test_broken_addresses(url: str):
-    assert refused(url)
+    ):
+        assert refused(url), url
 
 
 def test_a_server_on_loopback_is_never_reached_unless_allowed():
@@ -140,24 +129,28 @@ def test_a_server_on_loopback_is_never_reached_unless_allowed():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "http://127.0.0.1:{port}/inner",
-        "http://localhost:{port}/inner",
-        "http://[::ffff:127.0.0.1]:{port}/",
-        "http://2130706433:{port}/",
-        "//127.0.0.1:{port}/x",
-        "file:///etc/passwd",
-        "http://u:p@example.org/",
-    ],
-)
-def test_a_redirect_is_judged_like_a_first_request(target: str):
+KEYS = {"Authorization": SECRET, "X-Api-Key": SECRET, "api-key": SECRET, "Cookie": f"session={SECRET}"}
+
+
+def redirecting(status: int, to: str):
+    return lambda _: web.Response(status=status, headers={"Location": to, "Set-Cookie": f"session={SECRET}"})
+
+
+def test_a_redirect_is_judged_like_a_first_request():
     async def main() -> None:
-        async with serving({"*": "inner secret"}) as inner:
-            where = target.format(port=inner.port)
-            async with serving({"/go": lambda _: web.Response(status=302, headers={"Location": where})}) as outer:
-                with pytest.raises(ToolError):
+        pages: dict[str, Any] = {}
+        async with serving({"*": "inner secret"}) as inner, serving(pages) as outer:
+            for target in (
+                f"http://127.0.0.1:{inner.port}/inner",
+                f"http://localhost:{inner.port}/inner",
+                f"http://[::ffff:127.0.0.1]:{inner.port}/",
+                f"http://2130706433:{inner.port}/",
+                f"//127.0.0.1:{inner.port}/x",
+                "file:///etc/passwd",
+                "http://u:p@example.org/",
+            ):
+                pages["/go"] = redirecting(302, target)
+                with row(target), pytest.raises(ToolError):
                     await allowed(outer).get(f"{outer.url}/go")
             assert inner.requests == []
 
@@ -183,36 +176,26 @@ def test_redirects_are_followed_to_an_end():
     asyncio.run(main())
 
 
-KEYS = {"Authorization": SECRET, "X-Api-Key": SECRET, "api-key": SECRET, "Cookie": f"session={SECRET}"}
+STATUSES = (301, 302, 303, 307, 308)
 
 
-def redirecting(status: int, to: str):
-    return lambda _: web.Response(status=status, headers={"Location": to, "Set-Cookie": f"session={SECRET}"})
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_keys_do_not_travel_to_another_host(status: int):
+def test_keys_and_bodies_do_not_travel_to_another_host():
     async def main() -> None:
-        async with serving({"*": "ok"}) as other, serving({"*": redirecting(status, f"{other.url}/b")}) as first:
-            await GuardedClient(allow_hosts=["127.0.0.1"]).get(f"{first.url}/a", headers=KEYS)
-            assert first.requests[0].headers["authorization"] == SECRET
-            (second,) = other.requests
-            assert second.method == "GET"
-            assert SECRET not in str(second)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_a_body_does_not_travel_to_another_host(method: str, status: int):
-    async def main() -> None:
-        async with serving({"*": "ok"}) as other, serving({"*": redirecting(status, f"{other.url}/b")}) as first:
+        pages: dict[str, Any] = {}
+        async with serving({"*": "ok"}) as other, serving(pages) as first:
+            pages.update({f"/{status}": redirecting(status, f"{other.url}/b") for status in STATUSES})
             client = GuardedClient(allow_hosts=["127.0.0.1"])
-            with pytest.raises(ToolError, match=rf"refused: 127.0.0.1 redirects a {method} request to 127.0.0.1"):
-                await client.request(method, f"{first.url}/a", headers=KEYS, json={"key": SECRET})
-            assert first.requests
-            assert not other.requests
+            for status in STATUSES:
+                await client.get(f"{first.url}/{status}", headers=KEYS)
+                assert first.requests[-1].headers["authorization"] == SECRET
+                assert other.requests[-1].method == "GET"
+            assert len(other.requests) == len(STATUSES)
+            assert SECRET not in str(other.requests)
+            for method, status in product(("POST", "PUT", "DELETE"), STATUSES):
+                message = rf"refused: 127.0.0.1 redirects a {method} request to 127.0.0.1"
+                with row(method, status), pytest.raises(ToolError, match=message):
+                    await client.request(method, f"{first.url}/{status}", headers=KEYS, json={"key": SECRET})
+            assert len(other.requests) == len(STATUSES)
 
     asyncio.run(main())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kit import go
+from kit import go, row
 
 pytest.importorskip("mcp")
 import httpx2
@@ -24,9 +24,8 @@ INSIDE = "https://10.1.1.1/mcp"
 REAL_LOOKUP = socket.getaddrinfo
 
 
-@pytest.mark.parametrize(
-    ("server", "address"),
-    [
+def test_an_address_that_is_not_called():
+    for server, address in (
         (REMOTE, "http://example.com/token"),
         (REMOTE, "http://127.0.0.1/token"),
         (REMOTE, "https://127.0.0.1/token"),
@@ -42,12 +41,11 @@ REAL_LOOKUP = socket.getaddrinfo
         (INSIDE, "https://127.0.0.1/token"),
         (INSIDE, "http://10.1.1.1/token"),
         (REMOTE, "ftp://example.com/token"),
-    ],
-)
-def test_an_address_that_is_not_called(server: str, address: str):
-    with pytest.raises((RefusedAddressError, httpx2.HTTPError, httpx2.InvalidURL)) as caught:
-        go(GuardedHttp(server).send(httpx2.Request("GET", address)))
-    assert isinstance(caught.value, RefusedAddressError), caught.value
+    ):
+        with row(server, address):
+            with pytest.raises((RefusedAddressError, httpx2.HTTPError, httpx2.InvalidURL)) as caught:
+                go(GuardedHttp(server).send(httpx2.Request("GET", address)))
+            assert isinstance(caught.value, RefusedAddressError), caught.value
 
 
 def test_a_server_on_this_machine_may_lead_to_this_machine_and_its_host_is_told():
