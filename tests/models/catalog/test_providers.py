@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from models.openai.chat_kit import model
-from treadle._models.catalog.providers import PROVIDERS, provider_named
+from treadle._models.catalog.providers import PROVIDERS, connect, provider_named
 from treadle._models.catalog.registry import _LAZY_IMPORTS, resolve_model
 from treadle._models.openai.chat import OpenAIModel
 from treadle._types.errors import (
@@ -110,3 +110,11 @@ def test_every_provider_has_an_adapter_and_an_address():
         assert provider.protocol in _LAZY_IMPORTS
         assert provider.base_url.startswith("http") or provider.base_env or provider.protocol == "local"
         assert provider.key_env or not provider.needs_key
+
+
+def test_an_error_names_the_server_it_is_from():
+    openai = provider_named("openai")
+    elsewhere = connect(openai, "http://box:8000/v1", "", None).origin
+    assert elsewhere.message("HTTP 500") == "openai at http://box:8000: HTTP 500"
+    assert elsewhere.message(f"cannot connect to {elsewhere.address}") == "openai: cannot connect to http://box:8000/v1"
+    assert connect(openai, None, "key", None).origin.message("HTTP 500") == "openai: HTTP 500"

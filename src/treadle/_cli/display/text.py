@@ -121,7 +121,7 @@ def spent(usage: Usage) -> str:
     if usage.cached_tokens:
         tokens += f" ({count(usage.cached_tokens)} cached)"
     if usage.estimated_tokens:
-        tokens += f" ({count(usage.estimated_tokens)} of them estimated: the provider does not report its usage)"
+        tokens += f" ({count(usage.estimated_tokens)} of them estimated)"
     return f"{tokens} · ${usage.cost:.4f}" if usage.cost else tokens
 
 

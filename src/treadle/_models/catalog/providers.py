@@ -272,7 +272,9 @@ def connect(
     secrets += [key, parts.password or ""]
     with_key = bool(key) or provider.key_header in extra or not (provider.base_url or provider.needs_key)
     missing = "" if with_key else _where_keys_go(provider, shown, for_it and api_key is None)
-    origin = Origin(provider.name, shown, secrets, provider.key_env, missing)
+    at_home = not provider.base_url or address == provider.base_url.rstrip("/")
+    called = provider.name if at_home else f"{provider.name} at {parts.scheme}://{parts.hostname}{port}"
+    origin = Origin(provider.name, shown, secrets, provider.key_env, missing, called)
     known_secrets.keep(origin, f"{provider.name}-key", [key, *header_secrets(extra), *address_secrets(address)])
     return Connection(address, sent | extra, origin, key, local)
 

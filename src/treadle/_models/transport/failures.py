@@ -87,12 +87,21 @@ def _matches(pattern: str, *texts: str) -> bool:
 class Origin:
     """The provider and its address for use in messages: without credentials, and with the secrets to mask in them."""
 
-    __slots__ = ("__weakref__", "_given", "_secrets", "address", "key_env", "missing_key", "provider")
+    __slots__ = ("__weakref__", "_given", "_secrets", "address", "called", "key_env", "missing_key",
+                 "provider")  # fmt: skip
 
     def __init__(
-        self, provider: str, address: str, secrets: Iterable[str] = (), key_env: str = "", missing_key: str = ""
+        self,
+        provider: str,
+        address: str,
+        secrets: Iterable[str] = (),
+        key_env: str = "",
+        missing_key: str = "",
+        called: str = "",
     ) -> None:
         self.provider = provider
+        self.called = called or provider
+        """Its name in messages: of a server that only speaks the provider's protocol, where that is, too."""
         self.key_env = key_env
         """The variable its key is in, if it is in one."""
         self.missing_key = missing_key
@@ -115,9 +124,10 @@ class Origin:
         return re.sub(_KEYS, "***", text)
 
     def message(self, text: str) -> str:
-        """`text` as an error message: masked, on one line, shortened, after the provider's name."""
+        """`text` as an error message: masked, on one line, shortened, after the name of whoever it is from."""
+        name = self.provider if self.address in text else self.called
         text = " ".join(self.redact(text).split())
-        return f"{self.provider}: {text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + '...'}"
+        return f"{name}: {text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + '...'}"
 
 
 def error_for_status(origin: Origin, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
