@@ -6,8 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, Unpack
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle._journal.catalog.values import Fits, Notes, Overview, RequestNote, RunFilter, RunSummary, Thumb, ToolUse
+from treadle._journal.catalog.values import (
+    Annotations,
+    Fits,
+    Notes,
+    Overview,
+    RequestNote,
+    RunFilter,
+    RunSummary,
+    Thumb,
+    ToolUse,
+)
 from treadle._types.events import Record
 from treadle._types.usage import Usage
 from treadle._types.value import Value
@@ -49,6 +60,14 @@ class RunInfo(Value, frozen=True, omit_defaults=True):
     def undone(self) -> bool:
         """Whether a person has taken it back: its conversation goes on without it."""
         return UNDONE in self.tags
+
+
+def annotations_of(info: RunInfo) -> Annotations:
+    return Annotations(info.tags, info.note, info.thumb, info.title)
+
+
+def with_annotations(info: RunInfo, noted: Annotations) -> RunInfo:
+    return replace(info, tags=noted.tags, note=noted.note, thumb=noted.thumb, title=noted.title)
 
 
 class InboxItem(Struct, frozen=True, omit_defaults=True):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle._journal.base import Journal, RunInfo
-from treadle._journal.catalog.changes import annotations_of
+from treadle._journal.base import Journal, RunInfo, annotations_of
 from treadle._journal.catalog.values import MAX_TAGS, Annotations
 from treadle._journal.upcast import decode_stored
 from treadle._types.errors import JournalError, RunNotFoundError

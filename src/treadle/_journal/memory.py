@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import msgspec
 
-from treadle._journal.base import MONTH, InboxItem, RunInfo
+from treadle._journal.base import InboxItem, RunInfo, annotations_of, with_annotations
 from treadle._journal.blobs import attached, detached
-from treadle._journal.catalog import spending
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import annotations_of, delete_runs, summarise_older, with_annotations
-from treadle._journal.catalog.values import (
-    BACKFILL,
-    Fits,
-    Notes,
-    Overview,
-    RequestNote,
-    RunFilter,
-    RunSummary,
-    ToolUse,
-    clean_annotations,
-)
+from treadle._journal.catalog.journal import CatalogJournal
+from treadle._journal.catalog.values import Notes, RunSummary, ToolUse, clean_annotations
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.rows import (
     Row,
@@ -36,7 +24,6 @@ from treadle._journal.rows import (
 )
 from treadle._types.errors import RunBusyError
 from treadle._types.events import Record
-from treadle._types.usage import Usage
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MemoryJournal:
+class MemoryJournal(CatalogJournal):
     inline = True
     """An append never yields to the event loop."""
 
@@ -102,10 +89,7 @@ class MemoryJournal:
         self._uses.setdefault(record.run, set()).update(row.contents)
         return msgspec.structs.replace(record, event=detached(record.event)[0])
 
-    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        return self._ask(lambda words, driven: sql.list_runs(only, words, driven, limit, after), only.get("said", ""))
-
-    def _ask(self, steps: Callable[[sql.Words, Sequence[str]], sql.Steps[T]], said: str = "") -> T:
+    async def _ask(self, steps: Callable[[sql.Words, Sequence[str]], sql.Steps[T]], said: str = "") -> T:
         from treadle._journal.catalog import memory as catalog
 
         if self._tables is None:
@@ -118,6 +102,11 @@ class MemoryJournal:
         driven = [run for run, (_, owner) in self._claims.items() if owner]
         return catalog.run(self._tables, steps(catalog.WORDS, driven))
 
+    async def _do(
+        self, steps: Callable[[sql.Words], sql.Steps[T]], *, change: bool = True, lock: str = "", again: bool = True
+    ) -> T:
+        return await self._ask(lambda words, driven: steps(words))
+
     def _shown(self, info: RunInfo) -> RunInfo:
         idle = info.status == "running" and not self._driver(info.run_id)
         return msgspec.structs.replace(info, status="idle") if idle else info
@@ -126,10 +115,6 @@ class MemoryJournal:
         if run_id not in self._infos:
             raise not_found(run_id)
         return self._shown(self._infos[run_id])
-
-    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
-        await summarise_older(self, self._ask(lambda words, driven: sql.unsummarised(BACKFILL)))
-        return self._ask(lambda words, driven: sql.overview(only, words, driven), only.get("said", ""))
 
     async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
         info = await self.info(run_id)
@@ -143,9 +128,6 @@ class MemoryJournal:
             self._infos[run_id] = msgspec.structs.replace(self._infos[run_id], summary=summary)
             self._tools[run_id] = tools
             self._changed.add(run_id)
-
-    def _newest_first(self) -> Sequence[RunInfo]:
-        return sorted(self._infos.values(), key=lambda info: info.created)[::-1]
 
     async def delete(self, run_id: str) -> None:
         if run_id not in self._logs:
@@ -166,14 +148,6 @@ class MemoryJournal:
         self._contents = {key: content for key, content in self._contents.items() if key in used}
         self._inbox = [item for item in self._inbox if item.run_id not in tree]
         self._changed.update(tree)
-
-    async def gc(
-        self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
-    ) -> Sequence[str]:
-        before = time.time() - older_than
-        stored = ["running" if status == "idle" else status for status in statuses]
-        candidates = [info for info in self._newest_first() if not info.parent and info.status in stored][keep:]
-        return await delete_runs(self, [info.run_id for info in candidates if info.updated < before])
 
     async def claim(self, run_id: str, owner: str) -> int:
         driver = self._driver(run_id)
@@ -211,21 +185,6 @@ class MemoryJournal:
         count = len(self._inbox)
         self._inbox = [item for item in self._inbox if (item.run_id, item.id) != (run_id, item_id)]
         return len(self._inbox) < count
-
-    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        return self._ask(lambda words, driven: sql.note_request(key, note, since, alone))
-
-    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return self._ask(lambda words, driven: sql.noted_requests(key, since))
-
-    async def forget_request(self, key: str, run_id: str) -> None:
-        self._ask(lambda words, driven: sql.forget_request(key, run_id))
-
-    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
-        return self._ask(lambda words, driven: spending.spent(keys))
-
-    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
-        return self._ask(lambda words, driven: spending.spend(keys, amount, fits))
 
     async def aclose(self) -> None:
         """There is nothing to close: the records can still be read."""

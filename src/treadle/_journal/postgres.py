@@ -5,26 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from importlib import import_module
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypeVar, cast
 
-from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.catalog import spending
+from treadle._journal.base import InboxItem
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import delete_runs, summarise_older
+from treadle._journal.catalog.journal import CatalogJournal
 from treadle._journal.catalog.postgres import WORDS, Catalog
-from treadle._journal.catalog.values import (
-    BACKFILL,
-    Fits,
-    Notes,
-    Overview,
-    RequestNote,
-    RunFilter,
-    RunSummary,
-    ToolUse,
-)
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.postgres_store import Connection, Store
 from treadle._journal.process import this_process
@@ -39,12 +28,11 @@ from treadle._types.errors import (
     TreadleError,
 )
 from treadle._types.events import Record
-from treadle._types.usage import Usage
 
 T = TypeVar("T")
 
 
-class PostgresJournal:
+class PostgresJournal(CatalogJournal):
     """A journal in a Postgres database (extra `postgres`), in tables of the schema `schema` that the first use creates.
 
     A driver's claim is a lease by the server's clock, which this object renews while its event loop runs. A driver that
@@ -108,47 +96,26 @@ class PostgresJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._run(lambda con: self._store.load(con, run_id, after, salvage))
 
-    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        return await self._ask(lambda driven: sql.list_runs(only, WORDS, driven, limit, after))
-
-    async def info(self, run_id: str) -> RunInfo:
-        return await self._ask(lambda driven: sql.info(run_id, WORDS, driven))
-
-    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
-        older = await self._run(lambda con: self._catalog.run(con, sql.unsummarised(BACKFILL)))
-        await summarise_older(self, older)
-        return await self._ask(lambda driven: sql.overview(only, WORDS, driven))
-
-    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
-        return await self._ask(lambda driven: sql.annotate(run_id, WORDS, driven, notes), change=True)
-
-    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
-        await self._change(lambda: sql.store_summary(run_id, summary, tools))
-
-    async def _ask(self, steps: Callable[[Sequence[str]], sql.Steps[T]], *, change: bool = False) -> T:
+    async def _ask(self, steps: Callable[[sql.Words, Sequence[str]], sql.Steps[T]], said: str = "") -> T:
         async def job(con: Connection) -> T:
-            async with con.transaction() if change else nullcontext():
-                return await self._catalog.run(con, steps(await self._store.driven_runs(con)))
+            return await self._catalog.run(con, steps(WORDS, await self._store.driven_runs(con)))
 
         return await self._run(job)
 
-    async def _change(self, steps: Callable[[], sql.Steps[T]], lock: str = "", *, retry: bool = True) -> T:
+    async def _do(
+        self, steps: Callable[[sql.Words], sql.Steps[T]], *, change: bool = True, lock: str = "", again: bool = True
+    ) -> T:
         async def job(con: Connection) -> T:
-            async with con.transaction():
+            async with con.transaction() if change else nullcontext():
                 if lock:
-                    await con.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", lock)
-                return await self._catalog.run(con, steps())
+                    name = f"{self._schema} {lock}"
+                    await con.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", name)
+                return await self._catalog.run(con, steps(WORDS))
 
-        return await self._run(job, retry=retry)
+        return await self._run(job, retry=again)
 
     async def delete(self, run_id: str) -> None:
         await self._run(lambda con: self._store.delete(con, run_id))
-
-    async def gc(
-        self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
-    ) -> Sequence[str]:
-        old = await self._run(lambda con: self._store.expired(con, time.time() - older_than, keep, statuses))
-        return await delete_runs(self, old)
 
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._run(lambda con: self._store.claim(con, run_id, owner, this_process()))
@@ -187,23 +154,6 @@ class PostgresJournal:
 
     async def recall(self, run_id: str, item_id: str) -> bool:
         return await self._run(lambda con: self._store.recall(con, run_id, item_id))
-
-    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        # Two servers that get one request at once must find the same run.
-        return await self._change(lambda: sql.note_request(key, note, since, alone), f"{self._schema} {key}")
-
-    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return await self._run(lambda con: self._catalog.run(con, sql.noted_requests(key, since)))
-
-    async def forget_request(self, key: str, run_id: str) -> None:
-        await self._change(lambda: sql.forget_request(key, run_id))
-
-    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
-        return await self._run(lambda con: self._catalog.run(con, spending.spent(keys)))
-
-    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
-        # Not again after a connection was lost: it may have been added, and what is given back twice is spent twice.
-        return await self._change(lambda: spending.spend(keys, amount, fits), f"{self._schema} spending", retry=False)
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the connections."""

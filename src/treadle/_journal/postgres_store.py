@@ -10,8 +10,7 @@ import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
 from treadle._journal.blobs import references
-from treadle._journal.catalog import postgres as postgres_catalog
-from treadle._journal.catalog import spending
+from treadle._journal.catalog.tables import REQUESTS, SPENDING, SUMMARIES, TABLES, TITLES, for_postgres
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -57,18 +56,16 @@ MIGRATIONS: tuple[str, ...] = (
         run text PRIMARY KEY, epoch bigint NOT NULL, owner text NOT NULL, host text NOT NULL, pid bigint NOT NULL,
         started text NOT NULL, until timestamptz NOT NULL);
     """,
-    postgres_catalog.MIGRATION,
+    for_postgres(SUMMARIES),
     """
     CREATE TABLE {s}.contents(hash text PRIMARY KEY, data bytea NOT NULL);
     CREATE TABLE {s}.uses(run text NOT NULL, hash text NOT NULL, PRIMARY KEY(run, hash));
     CREATE INDEX uses_hash ON {s}.uses(hash);
     """,
-    postgres_catalog.TITLES,
-    postgres_catalog.REQUESTS,
-    spending.POSTGRES,
+    for_postgres(TITLES),
+    for_postgres(REQUESTS),
+    for_postgres(SPENDING),
 )
-
-_UPDATED = "coalesce((SELECT time FROM {s}.records WHERE records.run = runs.run ORDER BY seq DESC LIMIT 1), created)"
 
 
 class Store:
@@ -208,13 +205,6 @@ class Store:
         contents = {row[0]: row[1] for row in await con.fetch(sql, keys)} if keys else {}
         return from_rows(run_id, stored, after, salvage, contents.get)
 
-    async def expired(self, con: Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
-        inner = f"""SELECT run, {_UPDATED} AS updated FROM {{s}}.runs WHERE parent = '' AND status = ANY($1::text[])
-            ORDER BY created DESC, n DESC OFFSET $2"""
-        sql = self._sql(f"SELECT run FROM ({inner}) AS candidates WHERE updated < $3")
-        stored = ["running" if status == "idle" else status for status in statuses]
-        return [row[0] for row in await con.fetch(sql, stored, keep, before)]
-
     async def delete(self, con: Connection, run_id: str) -> None:
         async with con.transaction():
             rows = await con.fetch(
@@ -229,7 +219,7 @@ class Store:
                     raise RunBusyError(f"run {run} is being driven by {driver}: cancel it first")
             if await con.execute(self._sql("DELETE FROM {s}.runs WHERE run = ANY($1::text[])"), tree) == "DELETE 0":
                 raise not_found(run_id)
-            for table in ("records", "inbox", "claims", *postgres_catalog.TABLES):
+            for table in ("records", "inbox", "claims", *TABLES):
                 await con.execute(self._sql(f"DELETE FROM {{s}}.{table} WHERE run = ANY($1::text[])"), tree)
             await self._forget_contents(con, tree)
 

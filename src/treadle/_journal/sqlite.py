@@ -6,28 +6,16 @@ import asyncio
 import os
 import sqlite3
 import threading
-import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar, Unpack
+from typing import Literal, TypeVar
 
 from treadle._journal import sqlite_store as store
-from treadle._journal.base import MONTH, InboxItem, RunInfo
-from treadle._journal.catalog import spending
+from treadle._journal.base import InboxItem
 from treadle._journal.catalog import sqlite as catalog
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import delete_runs, summarise_older
-from treadle._journal.catalog.values import (
-    BACKFILL,
-    Fits,
-    Notes,
-    Overview,
-    RequestNote,
-    RunFilter,
-    RunSummary,
-    ToolUse,
-)
+from treadle._journal.catalog.journal import CatalogJournal
 from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
@@ -35,14 +23,13 @@ from treadle._journal.writer import Writer
 from treadle._types.errors import JournalError
 from treadle._types.events import Record, RunFinished
 from treadle._types.paths import state_folder
-from treadle._types.usage import Usage
 
 T = TypeVar("T")
 
 _WORDS = catalog.words(store.UPDATED, store.RECORDS, f"l.key BETWEEN {store.KEYS}")
 
 
-class SqliteJournal:
+class SqliteJournal(CatalogJournal):
     """A journal in a file, by default `journal.db` in the user's state folder (`$TREADLE_STATE` moves it).
 
     `synchronous="NORMAL"`: what was appended survives a kill of the process at any instant (kill -9); a power failure
@@ -112,38 +99,27 @@ class SqliteJournal:
     async def load(self, run_id: str, after: int = -1, *, salvage: bool = False) -> list[Record]:
         return await self._read(lambda con: store.load(con, run_id, after, salvage, self.path))
 
-    async def list(self, *, limit: int = 50, after: str = "", **only: Unpack[RunFilter]) -> list[RunInfo]:
-        return await self._read(
-            lambda con: catalog.run(con, sql.list_runs(only, _WORDS, store.driven_runs(con), limit, after))
-        )
+    async def _ask(self, steps: Callable[[sql.Words, Sequence[str]], sql.Steps[T]], said: str = "") -> T:
+        def job(con: sqlite3.Connection) -> T:
+            con.execute("BEGIN")  # one snapshot for all of it
+            try:
+                return catalog.run(con, steps(_WORDS, store.driven_runs(con)))
+            finally:
+                con.execute("COMMIT")
 
-    async def info(self, run_id: str) -> RunInfo:
-        return await self._read(lambda con: catalog.run(con, sql.info(run_id, _WORDS, store.driven_runs(con))))
+        return await self._read(job)
 
-    async def overview(self, **only: Unpack[RunFilter]) -> Overview:
-        if not self._read_only:
-            await summarise_older(self, await self._read(lambda con: catalog.run(con, sql.unsummarised(BACKFILL))))
-        return await self._read(lambda con: catalog.overview(con, only, _WORDS, store.driven_runs(con)))
-
-    async def annotate(self, run_id: str, **notes: Unpack[Notes]) -> RunInfo:
-        return await self._write(
-            lambda con: catalog.run(con, sql.annotate(run_id, _WORDS, store.driven_runs(con), notes))
-        )
-
-    async def summarise(self, run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]) -> None:
-        await self._write(lambda con: catalog.run(con, sql.store_summary(run_id, summary, tools)))
+    async def _do(
+        self, steps: Callable[[sql.Words], sql.Steps[T]], *, change: bool = True, lock: str = "", again: bool = True
+    ) -> T:
+        return await self._write(lambda con: catalog.run(con, steps(_WORDS)), transaction=change)
 
     async def delete(self, run_id: str) -> None:
         await self._write(lambda con: store.delete(con, run_id), quick=False)
 
-    async def gc(
-        self, *, older_than: float = MONTH, keep: int = 0, statuses: Sequence[str] = ("finished",)
-    ) -> Sequence[str]:
-        old = await self._read(lambda con: store.expired(con, time.time() - older_than, keep, statuses))
-        deleted = await delete_runs(self, old)
-        while deleted and await self._write(store.shrink, quick=False):
+    async def _shrink(self) -> None:
+        while await self._write(store.shrink, quick=False):
             pass
-        return deleted
 
     async def claim(self, run_id: str, owner: str) -> int:
         epoch = await self._write(lambda con: store.claim(con, run_id, owner, this_process(), self._lease))
@@ -172,21 +148,6 @@ class SqliteJournal:
 
     async def recall(self, run_id: str, item_id: str) -> bool:
         return await self._write(lambda con: store.recall(con, run_id, item_id))
-
-    async def note_request(self, key: str, note: RequestNote, *, since: float, alone: bool = True) -> RequestNote:
-        return await self._write(lambda con: catalog.run(con, sql.note_request(key, note, since, alone)))
-
-    async def noted_requests(self, key: str, *, since: float) -> list[RequestNote]:
-        return await self._write(lambda con: catalog.run(con, sql.noted_requests(key, since)), transaction=False)
-
-    async def forget_request(self, key: str, run_id: str) -> None:
-        await self._write(lambda con: catalog.run(con, sql.forget_request(key, run_id)))
-
-    async def spent(self, keys: Sequence[str]) -> Mapping[str, Usage]:
-        return await self._write(lambda con: catalog.run(con, spending.spent(keys)), transaction=False)
-
-    async def spend(self, keys: Sequence[str], amount: Usage, fits: Fits) -> bool:
-        return await self._write(lambda con: catalog.run(con, spending.spend(keys, amount, fits)))
 
     async def aclose(self) -> None:
         """Release the runs that this journal still drives, and close the file."""

@@ -15,8 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from treadle._journal.base import InboxItem, RunInfo
-from treadle._journal.catalog import spending
-from treadle._journal.catalog import sqlite as sqlite_catalog
+from treadle._journal.catalog.tables import REQUESTS, SPENDING, SUMMARIES, TABLES, TITLES, for_sqlite
 from treadle._journal.process import ProcessIdentity, is_alive
 from treadle._journal.rows import (
     Row,
@@ -65,16 +64,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"""CREATE VIEW log AS SELECT run, key & {MAX_SEQ} AS seq, datetime(time, 'unixepoch') AS at, parent,
             json_extract(data, '$.type') AS type, data FROM records JOIN runs ON n = key >> {SEQ_BITS}""",
     ),
-    sqlite_catalog.MIGRATION,
+    for_sqlite(SUMMARIES),
     (
         # Contents of files, each once, and which runs have it.
         "CREATE TABLE contents(hash TEXT PRIMARY KEY, data BLOB NOT NULL)",
         "CREATE TABLE uses(n INTEGER NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(n, hash)) WITHOUT ROWID",
         "CREATE INDEX uses_hash ON uses(hash)",
     ),
-    sqlite_catalog.TITLES,
-    sqlite_catalog.REQUESTS,
-    spending.SQLITE,
+    for_sqlite(TITLES),
+    for_sqlite(REQUESTS),
+    for_sqlite(SPENDING),
 )
 
 _CLAIM_AND_PREVIOUS = """SELECT ifnull(epoch, 0), ifnull(owner, ''), EXISTS (SELECT 1 FROM records WHERE key = ?)
@@ -355,16 +354,6 @@ def _last_number(con: sqlite3.Connection) -> int:
     return con.execute(f"SELECT max(key) >> {SEQ_BITS} FROM records").fetchone()[0] or 0
 
 
-def expired(con: sqlite3.Connection, before: float, keep: int, statuses: Sequence[str]) -> list[str]:
-    marks = ", ".join("?" * len(statuses))
-    rows = con.execute(
-        f"SELECT run FROM (SELECT run, {UPDATED} AS updated FROM runs AS r WHERE parent = '' AND status IN ({marks}) "
-        "ORDER BY created DESC, n DESC LIMIT -1 OFFSET ?) WHERE updated < ?",
-        (*("running" if status == "idle" else status for status in statuses), keep, before),
-    )
-    return [run for (run,) in rows]
-
-
 def delete(con: sqlite3.Connection, run_id: str) -> None:
     tree = [run for (run,) in con.execute(f"{_TREE} SELECT run FROM tree", (run_id,))]
     for run in tree:
@@ -377,7 +366,7 @@ def delete(con: sqlite3.Connection, run_id: str) -> None:
         base = number << SEQ_BITS
         con.execute("DELETE FROM records WHERE key BETWEEN ? AND ?", (base, base + MAX_SEQ))
         _forget_contents(con, number)
-        for table in ("runs", "inbox", "claims", *sqlite_catalog.TABLES):
+        for table in ("runs", "inbox", "claims", *TABLES):
             con.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
 
 

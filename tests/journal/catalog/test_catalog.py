@@ -15,7 +15,7 @@ from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
 from treadle._inspect.replay import fork
 from treadle._journal import Journal, postgres_store, sqlite_store
-from treadle._journal.catalog.sqlite import TITLES
+from treadle._journal.catalog.tables import TITLES, for_sqlite
 from treadle._journal.catalog.values import MAX_NOTE, MAX_TITLE, Overview, RunSummary, ToolUse
 from treadle._journal.memory import MemoryJournal
 from treadle._journal.postgres import PostgresJournal
@@ -243,8 +243,7 @@ def test_a_run_is_summarised_when_it_ends(play: Play):
 
 
 def test_older_runs_are_summarised_bit_by_bit(play: Play, monkeypatch: pytest.MonkeyPatch):
-    for place in ("sqlite", "postgres", "memory"):
-        monkeypatch.setattr(f"treadle._journal.{place}.BACKFILL", 2)
+    monkeypatch.setattr("treadle._journal.catalog.journal.BACKFILL", 2)
 
     async def body(journal: Journal) -> None:
         for number in range(5):
@@ -289,7 +288,9 @@ def test_a_file_without_titles_is_read_where_it_cannot_be_written(tmp_path: Path
         await journal.aclose()
 
     with monkeypatch.context() as older:
-        older.setattr(sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[: sqlite_store.MIGRATIONS.index(TITLES)])
+        older.setattr(
+            sqlite_store, "MIGRATIONS", sqlite_store.MIGRATIONS[: sqlite_store.MIGRATIONS.index(for_sqlite(TITLES))]
+        )
         asyncio.run(main(read_only=False))
     asyncio.run(main(read_only=True))
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
-from treadle._journal.base import RunInfo
-from treadle._journal.catalog import spending
+from treadle._journal.base import RunInfo, annotations_of
 from treadle._journal.catalog import statements as sql
-from treadle._journal.catalog.changes import annotations_of
-from treadle._journal.catalog.sqlite import MIGRATION, REQUESTS, TABLES, TITLES, prepare_reader, run, words
+from treadle._journal.catalog.sqlite import prepare_reader, run, words
+from treadle._journal.catalog.tables import REQUESTS, SPENDING, SUMMARIES, TABLES, TITLES, for_sqlite
 from treadle._journal.catalog.values import SAID, ToolUse
 from treadle._journal.rows import tag
 from treadle._journal.sqlite_store import connected
@@ -20,10 +19,7 @@ _TABLES = (
         run TEXT PRIMARY KEY, parent TEXT, agent TEXT, model TEXT, question TEXT, conversation TEXT, user TEXT,
         status TEXT, stop_reason TEXT, created REAL, updated REAL, records INTEGER, n INTEGER)""",
     "CREATE TABLE records(run TEXT, data TEXT)",
-    *MIGRATION,
-    *TITLES,
-    *REQUESTS,
-    *spending.SQLITE,
+    *for_sqlite((*SUMMARIES, *TITLES, *REQUESTS, *SPENDING)),
 )
 _COLUMNS = RunInfo.__struct_fields__[:12]
 WORDS = words("r.updated", "r.records", "l.run = r.run")

@@ -12,32 +12,13 @@ from treadle._journal.rows import QUESTION_CHARS
 
 T = TypeVar("T")
 
-TABLES = ("summaries", "tool_use", "annotations", "tags", "requests")
-MIGRATION = """
-    CREATE TABLE {s}.summaries(
-        run text PRIMARY KEY, success integer NOT NULL, iterations bigint NOT NULL, requests bigint NOT NULL,
-        tool_calls bigint NOT NULL, failed_calls bigint NOT NULL, input_tokens bigint NOT NULL,
-        output_tokens bigint NOT NULL, cached_tokens bigint NOT NULL, cost float8, elapsed float8 NOT NULL);
-    CREATE TABLE {s}.tool_use(
-        run text NOT NULL, tool text NOT NULL, calls bigint NOT NULL, failed bigint NOT NULL, elapsed float8 NOT NULL,
-        PRIMARY KEY(run, tool));
-    CREATE TABLE {s}.annotations(run text PRIMARY KEY, note text NOT NULL, thumb text NOT NULL);
-    CREATE TABLE {s}.tags(run text NOT NULL, tag text NOT NULL, PRIMARY KEY(run, tag));
-    """
-REQUESTS = """
-    CREATE TABLE {s}.requests(
-        key text NOT NULL, run text NOT NULL, content text NOT NULL, time float8 NOT NULL, PRIMARY KEY(key, run));
-    CREATE INDEX requests_time ON {s}.requests(time);
-    CREATE INDEX requests_run ON {s}.requests(run);
-    """
-TITLES = "ALTER TABLE {s}.annotations ADD COLUMN title text NOT NULL DEFAULT ''"
 _LONG = f"length(r.question) >= {QUESTION_CHARS} AND l.type = 'run_started'"
 WORDS = sql.Words(
     updated="coalesce((SELECT time FROM {s}records AS l WHERE l.run = r.run ORDER BY seq DESC LIMIT 1), r.created)",
     records="coalesce((SELECT max(seq) + 1 FROM {s}records AS l WHERE l.run = r.run), 0)",
     tags="(SELECT CAST(json_agg(tag) AS text) FROM {s}tags AS t WHERE t.run = r.run)",
     lower="lower",
-    driven="SELECT jsonb_array_elements_text(CAST(:driven AS jsonb))",
+    listed="SELECT jsonb_array_elements_text(CAST(:listed AS jsonb))",
     bucket="CAST(floor(r.created / :span) AS bigint)",
     begins="starts_with(r.run, :prefix)",
     text_records=f"SELECT 1 FROM {{s}}records AS l WHERE l.run = r.run AND (l.type IN {SAID!r} OR ({_LONG}))",
@@ -45,7 +26,7 @@ WORDS = sql.Words(
 )
 _TYPES = {
     "run": "text", "tool": "text", "note": "text", "thumb": "text", "title": "text", "tag": "text", "text": "text",
-    "driven": "text", "prefix": "text",
+    "listed": "text", "prefix": "text",
     "cost": "float8", "elapsed": "float8", "created": "float8", "since": "float8", "until": "float8", "span": "float8",
     "conversation": "text", "parent": "text", "user": "text", "agent": "text", "model": "text", "status": "text",
     "stop_reason": "text", "key": "text", "usage": "text", "content": "text", "time": "float8",

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from treadle._journal.base import RunInfo
-from treadle._journal.catalog.changes import annotations_of, with_annotations
+from treadle._journal.base import RunInfo, annotations_of
 from treadle._journal.catalog.values import (
     Annotations,
+    Fits,
     Group,
     Notes,
     Overview,
@@ -34,6 +34,7 @@ from treadle._journal.catalog.values import (
     span_of,
 )
 from treadle._journal.rows import not_found
+from treadle._types.usage import NO_USAGE, Usage
 
 
 class Words(Struct, frozen=True):
@@ -43,7 +44,8 @@ class Words(Struct, frozen=True):
     records: str
     tags: str
     lower: str
-    driven: str
+    listed: str
+    """The items of the JSON list `:listed`."""
     bucket: str
     begins: str
     """Whether an id begins with `:prefix`."""
@@ -77,8 +79,8 @@ def where(only: RunFilter, words: Words, driven: Sequence[str]) -> Statement:
         conditions.append("r.status = :status")
         values["status"] = "running" if status == "idle" else status
         if status in ("running", "idle"):
-            conditions.append(f"r.run {'NOT ' if status == 'idle' else ''}IN ({words.driven})")
-            values["driven"] = msgspec.json.encode(driven).decode()
+            conditions.append(f"r.run {'NOT ' if status == 'idle' else ''}IN ({words.listed})")
+            values["listed"] = msgspec.json.encode(driven).decode()
     if since := only.get("since"):
         conditions.append("r.created >= :since")
         values["since"] = since
@@ -162,6 +164,18 @@ def _info_of(row: Sequence[Any], driven: Sequence[str]) -> RunInfo:
         title=title,
         tags=tuple(sorted(msgspec.json.decode(tags or b"[]", type=list[str]))),
     )
+
+
+def expired(words: Words, before: float, keep: int, statuses: Sequence[str]) -> Steps[list[str]]:
+    """The top-level runs in one of these states, the newest few left out, whose last record is older."""
+    stored = ["running" if status == "idle" else status for status in statuses]
+    rows = yield (
+        f"SELECT run FROM (SELECT r.run, {words.updated} AS updated FROM {_RUNS} WHERE r.parent = '' "
+        f"AND r.status IN ({words.listed}) ORDER BY r.created DESC, r.n DESC LIMIT {2**63 - 1} OFFSET :keep) AS old "
+        "WHERE updated < :until",
+        {"listed": msgspec.json.encode(stored).decode(), "keep": keep, "until": before},
+    )
+    return [row[0] for row in rows]
 
 
 # Sums
@@ -268,11 +282,9 @@ def store_summary(run_id: str, summary: RunSummary, tools: Mapping[str, ToolUse]
         )
 
 
-def annotate(run_id: str, words: Words, driven: Sequence[str], notes: Notes) -> Steps[RunInfo]:
-    before = yield from info(run_id, words, driven)
-    noted = clean_annotations(annotations_of(before), notes)
-    yield from store_annotations(run_id, noted)
-    return with_annotations(before, noted)
+def annotate(run_id: str, words: Words, notes: Notes) -> Steps[None]:
+    before = yield from info(run_id, words, ())
+    yield from store_annotations(run_id, clean_annotations(annotations_of(before), notes))
 
 
 def store_annotations(run_id: str, noted: Annotations) -> Steps[None]:
@@ -309,3 +321,36 @@ def noted_requests(key: str, since: float) -> Steps[list[RequestNote]]:
 
 def forget_request(key: str, run_id: str) -> Steps[None]:
     yield "DELETE FROM {s}requests WHERE key = :key AND run = :run", {"key": key, "run": run_id}
+
+
+# What was spent under a key (a tenant on a day), by all processes that share a journal.
+
+_MEMORY = 400 * 86400.0
+"""Seconds that sums of days and months are stored."""
+
+
+def spent(keys: Sequence[str]) -> Steps[dict[str, Usage]]:
+    found: dict[str, Usage] = {}
+    for key in keys:
+        if rows := (yield "SELECT usage FROM {s}spending WHERE key = :key", {"key": key}):
+            found[key] = msgspec.json.decode(rows[0][0], type=Usage)
+    return found
+
+
+def spend(keys: Sequence[str], amount: Usage, fits: Fits) -> Steps[bool]:
+    """Add an amount to all sums, or to none. Nobody else may do the same meanwhile."""
+    stored = yield from spent(keys)
+    sums = {key: stored.get(key, NO_USAGE) + amount for key in keys}
+    if not all(fits(key, total) for key, total in sums.items()):
+        return False
+    now = current_time()
+    if len(stored) < len(sums):
+        old = "DELETE FROM {s}spending WHERE time < :since AND (key LIKE 'day:%' OR key LIKE 'month:%')"
+        yield old, {"since": now - _MEMORY}
+    for key, total in sums.items():
+        yield (
+            "INSERT INTO {s}spending(key, usage, time) VALUES(:key, :usage, :time) "
+            "ON CONFLICT(key) DO UPDATE SET usage = excluded.usage, time = excluded.time",
+            {"key": key, "usage": msgspec.json.encode(total).decode(), "time": now},
+        )
+    return True

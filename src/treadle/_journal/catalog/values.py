@@ -24,8 +24,6 @@ MAX_TITLE = 200
 SAID = ("injected", "tool_done", "run_finished")
 """The records in which something was said, found or answered. What was asked is in the list of runs; where that is too
 long for it (`QUESTION_CHARS`), in the first record, with the system prompt and the tools."""
-BACKFILL = 500
-"""How many runs of an older version one overview summarises before it answers."""
 
 
 Fits = Callable[[str, Usage], bool]
