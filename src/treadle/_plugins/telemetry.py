@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -77,44 +78,29 @@ def _program_provider() -> Any:
     return None if isinstance(provider, (trace.ProxyTracerProvider, trace.NoOpTracerProvider)) else provider
 
 
+_LOGGED: dict[type[Any], tuple[str, dict[str, str]]] = {
+    RunStarted: ("run started", {"agent": "agent", "model": "model"}),
+    ThinkDone: (
+        "model answered",
+        {name: name for name in ("component", "iteration", "finish", "elapsed")}
+        | {name: f"usage.{name}" for name in ("input_tokens", "output_tokens")},
+    ),
+    ThinkFailed: ("model call failed", {name: name for name in ("component", "iteration", "attempt", "error")}),
+    ToolDone: ("tool finished", {"tool": "name", "iteration": "iteration", "elapsed": "elapsed", "error": "error"}),
+    StepDone: ("step finished", {name: name for name in ("step", "status", "elapsed")}),
+    Paused: ("run paused", {"reason": "reason"}),
+    RunFinished: ("run finished", {"stop_reason": "stop_reason", "error": "error_type"}),
+}
+"""What is logged, with its facts and where each of them stands in the event."""
+
+
 def _log_step(log: logging.Logger, verbose: bool, record: Record) -> None:
     """One line per thing done, with its facts as attributes of the log record; when `verbose` with what tools said."""
     event = record.event
-    facts: dict[str, Any] = {"run": record.run}
-    match event:
-        case RunStarted():
-            text, facts = "run started", facts | {"agent": event.agent, "model": event.model}
-        case ThinkDone():
-            text = "model answered"
-            facts |= {
-                "component": event.component,
-                "iteration": event.iteration,
-                "finish": event.finish,
-                "elapsed": event.elapsed,
-            }
-            facts |= {"input_tokens": event.usage.input_tokens, "output_tokens": event.usage.output_tokens}
-        case ThinkFailed():
-            text = "model call failed"
-            facts |= {
-                "component": event.component,
-                "iteration": event.iteration,
-                "attempt": event.attempt,
-                "error": event.error,
-            }
-        case ToolDone():
-            text = "tool finished"
-            facts |= {"tool": event.name, "iteration": event.iteration, "elapsed": event.elapsed, "error": event.error}
-        case StepDone():
-            text, facts = (
-                "step finished",
-                facts | {"step": event.step, "status": event.status, "elapsed": event.elapsed},
-            )
-        case Paused():
-            text, facts = "run paused", facts | {"reason": event.reason}
-        case RunFinished():
-            text, facts = "run finished", facts | {"stop_reason": event.stop_reason, "error": event.error_type}
-        case _:
-            return
+    if type(event) not in _LOGGED:
+        return
+    text, fields = _LOGGED[type(event)]
+    facts: dict[str, Any] = {"run": record.run, **{name: attrgetter(path)(event) for name, path in fields.items()}}
     if verbose and isinstance(event, ToolDone):
         facts["observation"] = text_of(event.content)
     log.info("%s: %s", text, " ".join(f"{name}={value}" for name, value in facts.items() if value != ""), extra=facts)
