@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from treadle._plugins.evidence.words import derived_from, sentences, stem, words_of
+from treadle._plugins.evidence.words import canonical, derived_from, sentences, stem, words_of
 
 
 def test_sentences_have_their_places():
@@ -39,3 +39,17 @@ def test_numbers_that_follow():
     assert derived_from(Decimal("33.3"), [Decimal(1), Decimal(3)]) == (1, "%", 3)
     assert derived_from(Decimal(6), [Decimal(23), Decimal(17), Decimal(0)]) == (23, "-", 17)
     assert derived_from(Decimal(392), [Decimal(17), Decimal(23)]) is None
+
+
+def test_the_same_is_written_in_the_same_way():
+    for text, written in {
+        "48.9 million kroner": "48900000 kroner",
+        "39.7 thousand and 2 bn": "39700 and 2000000000",
+        "Thirty-seven people, fifteen dogs": "37 people, 15 dogs",
+        "two hundred and $3.5 million": "200 and 3500000 dollars",
+        "on 1 August 2025, August 1st, 2025": "on 2025-08-01, 2025-08-01",
+        "on 31 February 2025": "on 31 February 2025",
+        "12 % of €500": "12 percent of 500 euros",
+        "Nothing to write anew.": "Nothing to write anew.",
+    }.items():
+        assert canonical(text) == written

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from treadle._plugins.evidence.words import UNITS
+
 MAX_ANSWER = 20_000
 """Characters. A longer answer is cut before patterns are matched against it."""
 
@@ -187,11 +189,7 @@ def _equal(number: Decimal, target: Decimal) -> bool:
 
 
 _NUMBER = re.compile(r"(?<![\w])[-\u2212]?(?:\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\.\d+)?")
-_NUMBER_WORDS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
-_NUMBER_BY_WORD = {word: Decimal(value) for value, word in enumerate(_NUMBER_WORDS)}
+_NUMBER_BY_WORD = {word: Decimal(value) for word, value in (*UNITS.items(), ("twenty", 20))}
 
 
 def numbers_in(text: str) -> list[Decimal]:

@@ -15,8 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from treadle._engine.receipts.admission import HEDGING
-from treadle._plugins.evidence.canonical import canonical
-from treadle._plugins.evidence.words import is_negation, stem, words_of
+from treadle._plugins.evidence.words import canonical, is_negation, stem, words_of
 
 Verdict = Literal["supported", "contradicted", "words"]
 _TOKEN = re.compile(

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle._models.transport.wire import as_count, as_dict, as_list, as_text
 from treadle._record.imports.conversation import Conversation, Found, Turn, number_of, time_of
-from treadle._record.reading.asked import call_of, content_of, schema_of
+from treadle._record.reading.asked import call_of, content_of, schemas_of
 from treadle._record.reading.requests import CHAT
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.usage import Usage
@@ -29,14 +29,8 @@ def _trajectories(value: Any) -> Iterator[dict[str, Any]]:
 
 def _conversation(trajectory: dict[str, Any]) -> Conversation:
     agent = as_dict(trajectory.get("agent"))
-    declared = [
-        as_dict(as_dict(tool).get("function")) or as_dict(tool) for tool in as_list(agent.get("tool_definitions"))
-    ]
-    tools = tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        for tool in declared
-        if tool.get("name")
-    )
+    declared = map(as_dict, as_list(agent.get("tool_definitions")))
+    tools = schemas_of(as_dict(tool.get("function")) or tool for tool in declared)
     return Conversation(CHAT, as_text(agent.get("model_name")), tools=tools)
 
 

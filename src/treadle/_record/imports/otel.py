@@ -23,7 +23,7 @@ from treadle._record.imports.conversation import (
     reply_of,
     time_of,
 )
-from treadle._record.reading.asked import call_of, names_by_id, schema_of
+from treadle._record.reading.asked import call_of, names_by_id, schemas_of
 from treadle._record.reading.requests import chat_messages
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from treadle._types.request import Finish, ToolSchema
@@ -168,12 +168,7 @@ def _numbered(message: dict[str, Any]) -> dict[str, Any]:
 
 def _tools(attributes: dict[str, Any]) -> tuple[ToolSchema, ...]:
     declared = [as_dict(tool) for tool in _json(attributes.get("gen_ai.tool.definitions"))]
-    functions = [as_dict(tool.get("function")) or tool for tool in declared]
-    return tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        for tool in functions
-        if tool.get("name")
-    )
+    return schemas_of(as_dict(tool.get("function")) or tool for tool in declared)
 
 
 def _usage(attributes: dict[str, Any]) -> Usage:

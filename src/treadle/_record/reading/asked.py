@@ -126,8 +126,15 @@ def _media(kind: type[ImagePart | FilePart], url: str, file_id: str) -> ImagePar
     return kind(url=url, file_id=file_id)
 
 
-def schema_of(name: Any, description: Any, parameters: Any) -> ToolSchema:
-    return ToolSchema(as_text(name), as_text(description), as_dict(parameters) or {"type": "object", "properties": {}})
+def schemas_of(declared: Iterable[dict[str, Any]], *places: str) -> tuple[ToolSchema, ...]:
+    """The tools that are declared with a name; `places` are where their parameters stand."""
+    tools: list[ToolSchema] = []
+    for tool in declared:
+        found = (as_dict(tool.get(place)) for place in (*places, "parameters"))
+        parameters = next(filter(None, found), {"type": "object", "properties": {}})
+        if name := as_text(tool.get("name")):
+            tools.append(ToolSchema(name, as_text(tool.get("description")), parameters))
+    return tuple(tools)
 
 
 def split_system(messages: Iterable[Message]) -> tuple[str, tuple[Message, ...]]:

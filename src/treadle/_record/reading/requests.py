@@ -11,7 +11,7 @@ from treadle._record.reading.asked import (
     content_of,
     names_by_id,
     pieces_of,
-    schema_of,
+    schemas_of,
     split_system,
 )
 from treadle._record.reading.ollama import as_chat_request
@@ -67,13 +67,8 @@ def _chat(body: dict[str, Any], protocol: str = CHAT) -> Asked | None:
     system, messages = split_system(chat_messages(raw))
     declared = [as_dict(as_dict(tool).get("function")) for tool in as_list(body.get("tools"))]
     declared += [as_dict(tool) for tool in as_list(body.get("functions"))]
-    tools = tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        for tool in declared
-        if tool.get("name")
-    )
-    tool_list = body.get("tools") or body.get("functions")
-    return Asked(protocol, as_text(body.get("model")), system, tools, messages, pieces=pieces_of(tool_list, None, raw))
+    pieces = pieces_of(body.get("tools") or body.get("functions"), None, raw)
+    return Asked(protocol, as_text(body.get("model")), system, schemas_of(declared), messages, pieces=pieces)
 
 
 def chat_messages(raw: list[Any]) -> list[Message]:
@@ -117,11 +112,8 @@ def _responses(body: dict[str, Any]) -> Asked | None:
     instructions = as_text(body.get("instructions"))
     system, messages = split_system(response_messages(raw))
     system = "\n\n".join(text for text in (instructions, system) if text)
-    tools = tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        for tool in map(as_dict, as_list(body.get("tools")))
-        if tool.get("type") in ("function", "custom") and tool.get("name")
-    )
+    declared = map(as_dict, as_list(body.get("tools")))
+    tools = schemas_of(tool for tool in declared if tool.get("type") in ("function", "custom"))
     return Asked(
         RESPONSES,
         as_text(body.get("model")),
@@ -176,11 +168,8 @@ def _anthropic(body: dict[str, Any]) -> Asked | None:
     if "messages" not in body:
         return None
     raw = as_list(body.get("messages"))
-    tools = tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("input_schema"))
-        for tool in map(as_dict, as_list(body.get("tools")))
-        if tool.get("input_schema") is not None
-    )
+    declared = map(as_dict, as_list(body.get("tools")))
+    tools = schemas_of((tool for tool in declared if tool.get("input_schema") is not None), "input_schema")
     system = text_of(content_of(body.get("system") or ""))
     pieces = pieces_of(body.get("tools"), body.get("system"), raw)
     return Asked(ANTHROPIC, as_text(body.get("model")), system, tools, tuple(anthropic_messages(raw)), pieces=pieces)
@@ -223,10 +212,7 @@ def _gemini(model: str, body: dict[str, Any]) -> Asked | None:
         for tool in map(as_dict, as_list(body.get("tools")))
         for one in as_list(tool.get("functionDeclarations") or tool.get("function_declarations"))
     ]
-    tools = tuple(
-        schema_of(tool.get("name"), tool.get("description"), tool.get("parametersJsonSchema") or tool.get("parameters"))
-        for tool in declared
-    )
+    tools = schemas_of(declared, "parametersJsonSchema")
     instruction = body.get("systemInstruction") or body.get("system_instruction")
     system = as_text(instruction) or text_of(content_of(as_list(as_dict(instruction).get("parts"))))
     pieces = pieces_of(body.get("tools"), instruction, raw)
