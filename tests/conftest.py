@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -95,6 +97,16 @@ def pytest_collection(session: pytest.Session) -> None:
     gc.set_threshold(500_000)  # collections take an eighth of the time of importing and instrumenting
     if session.config.option.workers:
         start_server()  # it imports while this process collects
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is an async function runs in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj) or "anyio_backend" in pyfuncitem.fixturenames:
+        return None
+    given = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in given}))
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -99,14 +99,11 @@ def test_a_budget_needs_a_worst_case():
         assert model.requests[0].max_tokens == expected
 
 
-def test_secrets_reach_neither_the_log_nor_the_model():
-    async def main() -> None:
-        agent = answering(call("add", a=1, b=2), "it is hunter2hunter2", secrets=["hunter2hunter2"])
-        run = agent.start("my password is hunter2hunter2")
-        result = await run
-        assert "hunter2" not in repr((run.records, result.answer, agent.model.requests))  # type: ignore[attr-defined]
-
-    go(main())
+async def test_secrets_reach_neither_the_log_nor_the_model():
+    agent = answering(call("add", a=1, b=2), "it is hunter2hunter2", secrets=["hunter2hunter2"])
+    run = agent.start("my password is hunter2hunter2")
+    result = await run
+    assert "hunter2" not in repr((run.records, result.answer, agent.model.requests))  # type: ignore[attr-defined]
 
 
 # ---- starting
@@ -120,15 +117,12 @@ def test_what_is_no_question_is_refused_before_anything_happens(question: Any):
     assert agent.model.requests == []  # type: ignore[attr-defined]
 
 
-def test_a_prepared_run_has_an_id_and_has_not_begun():
-    async def main() -> None:
-        agent = answering()
-        run = agent.prepare("q")
-        assert len(run.id) == 32
-        assert not run.begun
-        assert (await agent.launch(run)).answer == "42"
-
-    go(main())
+async def test_a_prepared_run_has_an_id_and_has_not_begun():
+    agent = answering()
+    run = agent.prepare("q")
+    assert len(run.id) == 32
+    assert not run.begun
+    assert (await agent.launch(run)).answer == "42"
 
 
 def test_what_was_said_before_is_history_to_the_run():
@@ -147,26 +141,20 @@ def test_it_works_from_a_script_and_from_inside_a_running_loop():
     assert go(inside()).answer == "42"
 
 
-def test_events_as_they_happen():
-    async def main() -> None:
-        events = [event async for event in answering(call("add", a=1, b=2), "3").stream("q")]
-        assert isinstance(events[0], ev.RunStarted)
-        assert isinstance(events[-1], ev.RunFinished)
-        records = [record async for record in answering().stream_records("q", run_id="r")]
-        assert {record.run for record in records} == {"r"}
-
-    go(main())
+async def test_events_as_they_happen():
+    events = [event async for event in answering(call("add", a=1, b=2), "3").stream("q")]
+    assert isinstance(events[0], ev.RunStarted)
+    assert isinstance(events[-1], ev.RunFinished)
+    records = [record async for record in answering().stream_records("q", run_id="r")]
+    assert {record.run for record in records} == {"r"}
 
 
-def test_an_error_that_is_to_be_raised_is_raised_to_who_listens():
-    async def main() -> None:
-        last: Any = None
-        with pytest.raises(ModelError, match="broken"):
-            async for event in answering(ModelError("broken"), raise_errors=True).stream("q"):
-                last = event
-        assert isinstance(last, ev.RunFinished)
-
-    go(main())
+async def test_an_error_that_is_to_be_raised_is_raised_to_who_listens():
+    last: Any = None
+    with pytest.raises(ModelError, match="broken"):
+        async for event in answering(ModelError("broken"), raise_errors=True).stream("q"):
+            last = event
+    assert isinstance(last, ev.RunFinished)
 
 
 async def ended(agent: Agent) -> str:
@@ -178,17 +166,14 @@ async def ended(agent: Agent) -> str:
 
 
 @pytest.mark.parametrize("way", ["stream", "stream_records"])
-def test_when_the_stream_is_closed_the_run_has_been_cancelled(way: str):
-    async def main() -> None:
-        agent = Agent(ScriptedModel([call("hang")]), [hang], journal=MemoryJournal())
-        stream = getattr(agent, way)("q", run_id="r")
-        async for item in stream:
-            if isinstance(getattr(item, "event", item), ev.ToolStarted):
-                break
-        await stream.aclose()
-        assert await ended(agent) == "cancelled"
-
-    go(main())
+async def test_when_the_stream_is_closed_the_run_has_been_cancelled(way: str):
+    agent = Agent(ScriptedModel([call("hang")]), [hang], journal=MemoryJournal())
+    stream = getattr(agent, way)("q", run_id="r")
+    async for item in stream:
+        if isinstance(getattr(item, "event", item), ev.ToolStarted):
+            break
+    await stream.aclose()
+    assert await ended(agent) == "cancelled"
 
 
 @pytest.mark.parametrize("way", ["stream", "stream_records", "deltas"])
@@ -209,15 +194,12 @@ def test_who_is_cancelled_while_listening_cancels_the_run(way: str):
     go_virtual(main())
 
 
-def test_the_answer_in_pieces_with_what_it_has_cost_so_far():
-    async def main() -> None:
-        pairs = [pair async for pair in answering(call("add", a=1, b=2), "three").deltas("q")]
-        assert "".join(text for text, _ in pairs) == "three"
-        counts = [tokens for _, tokens in pairs]
-        assert counts == sorted(counts)
-        assert counts[-1] > 0
-
-    go(main())
+async def test_the_answer_in_pieces_with_what_it_has_cost_so_far():
+    pairs = [pair async for pair in answering(call("add", a=1, b=2), "three").deltas("q")]
+    assert "".join(text for text, _ in pairs) == "three"
+    counts = [tokens for _, tokens in pairs]
+    assert counts == sorted(counts)
+    assert counts[-1] > 0
 
 
 def test_plain_text_with_and_without_markers():
@@ -244,62 +226,47 @@ def test_a_generator_of_text_returns_the_answer_and_raises_what_went_wrong():
 # ---- resuming
 
 
-def test_a_finished_run_gives_its_result_again():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first = await answering(journal=journal).run("q", run_id="r")
-        again = await answering(ModelError("must not be asked"), journal=journal).resume("r")
-        assert (again.answer, again.run_id) == (first.answer, "r")
-
-    go(main())
+async def test_a_finished_run_gives_its_result_again():
+    journal = MemoryJournal()
+    first = await answering(journal=journal).run("q", run_id="r")
+    again = await answering(ModelError("must not be asked"), journal=journal).resume("r")
+    assert (again.answer, again.run_id) == (first.answer, "r")
 
 
-def test_a_run_nobody_knows_is_named():
-    async def main() -> None:
-        with pytest.raises(RunNotFoundError, match="'nowhere'"):
-            await answering().resume("nowhere")
-        with pytest.raises(RunNotFoundError, match="nowhere"):
-            await answering(journal=MemoryJournal()).resume("nowhere")
-
-    go(main())
+async def test_a_run_nobody_knows_is_named():
+    with pytest.raises(RunNotFoundError, match="'nowhere'"):
+        await answering().resume("nowhere")
+    with pytest.raises(RunNotFoundError, match="nowhere"):
+        await answering(journal=MemoryJournal()).resume("nowhere")
 
 
-def test_a_paused_run_is_kept_without_a_journal_until_it_has_ended():
-    async def main() -> None:
-        agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
-        paused = await agent.run("q", run_id="r")
-        assert paused.stop_reason == "paused"
-        result = await agent.resume("r", approve={"call_1_0": True})
-        assert result.answer == "3"
-        with pytest.raises(RunNotFoundError):
-            await agent.resume("r")
-
-    go(main())
+async def test_a_paused_run_is_kept_without_a_journal_until_it_has_ended():
+    agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
+    paused = await agent.run("q", run_id="r")
+    assert paused.stop_reason == "paused"
+    result = await agent.resume("r", approve={"call_1_0": True})
+    assert result.answer == "3"
+    with pytest.raises(RunNotFoundError):
+        await agent.resume("r")
 
 
-def test_a_run_itself_can_be_resumed_with_the_decisions_given_to_it():
-    async def main() -> None:
-        agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
-        run = agent.start("q")
-        await run
-        waiting = run.state.paused
-        assert waiting is not None
-        run.approve(waiting.calls[0].id, False, by="ann", note="not now")
-        result = await agent.resume(run)
-        assert "not now" in result.steps[0].observation
-
-    go(main())
+async def test_a_run_itself_can_be_resumed_with_the_decisions_given_to_it():
+    agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")])
+    run = agent.start("q")
+    await run
+    waiting = run.state.paused
+    assert waiting is not None
+    run.approve(waiting.calls[0].id, False, by="ann", note="not now")
+    result = await agent.resume(run)
+    assert "not now" in result.steps[0].observation
 
 
-def test_settings_of_the_log_count_and_can_be_overridden():
-    async def main() -> None:
-        journal = MemoryJournal()
-        await answering(ModelError("x"), journal=journal).start("q", run_id="r", temperature=0.7)
-        other = answering(journal=journal)
-        assert (await other.load("r")).settings.temperature == 0.7
-        assert (await other.load("r", temperature=0.2)).settings.temperature == 0.2
-
-    go(main())
+async def test_settings_of_the_log_count_and_can_be_overridden():
+    journal = MemoryJournal()
+    await answering(ModelError("x"), journal=journal).start("q", run_id="r", temperature=0.7)
+    other = answering(journal=journal)
+    assert (await other.load("r")).settings.temperature == 0.7
+    assert (await other.load("r", temperature=0.2)).settings.temperature == 0.2
 
 
 def test_it_resumes_for_scripts_too():
@@ -323,20 +290,17 @@ def test_stopping_an_agent_stops_all_of_its_runs():
     go_virtual(main())
 
 
-def test_tools_can_be_swapped_for_runs_under_way_and_to_come():
-    async def main() -> None:
-        agent: Any = None
+async def test_tools_can_be_swapped_for_runs_under_way_and_to_come():
+    agent: Any = None
 
-        def swap(request: Any) -> Any:
-            agent.update_toolkit([echo])
-            return call("add", a=1, b=2)
+    def swap(request: Any) -> Any:
+        agent.update_toolkit([echo])
+        return call("add", a=1, b=2)
 
-        agent = answering(swap, "done", "again")
-        await agent.run("q")
-        await agent.run("q")
-        assert [[t.name for t in request.tools] for request in agent.model.requests] == [["add"], ["echo"], ["echo"]]
-
-    go(main())
+    agent = answering(swap, "done", "again")
+    await agent.run("q")
+    await agent.run("q")
+    assert [[t.name for t in request.tools] for request in agent.model.requests] == [["add"], ["echo"], ["echo"]]
 
 
 def test_an_agent_of_any_kind_can_be_a_tool():

@@ -65,55 +65,45 @@ def test_its_failure_is_a_failed_call():
     assert result.answer == "done"
 
 
-def test_its_records_are_shown_with_the_supervisors():
-    async def main() -> None:
-        agent = boss(worker().as_tool(), journal=MemoryJournal())
-        run = agent.prepare("q", run_id="r")
-        seen: list[Any] = []
-        run.subscribe(seen.append)
-        await agent.launch(run)
-        inner = [record for record in seen if record.run != "r"]
-        assert {record.parent for record in inner} == {"r"}
-        assert isinstance(inner[0].event, ev.RunStarted)
-        assert inner[0].event.depth == 1
-
-    go(main())
+async def test_its_records_are_shown_with_the_supervisors():
+    agent = boss(worker().as_tool(), journal=MemoryJournal())
+    run = agent.prepare("q", run_id="r")
+    seen: list[Any] = []
+    run.subscribe(seen.append)
+    await agent.launch(run)
+    inner = [record for record in seen if record.run != "r"]
+    assert {record.parent for record in inner} == {"r"}
+    assert isinstance(inner[0].event, ev.RunStarted)
+    assert inner[0].event.depth == 1
 
 
-def test_a_call_that_is_made_again_takes_up_the_same_run():
-    async def main() -> None:
-        journal = MemoryJournal()
-        asked = worker()
-        await boss(asked.as_tool(), journal=journal).start("q", run_id="r")
-        records = await journal.load("r")
-        begun = next(n for n, record in enumerate(records) if isinstance(record.event, ev.ToolStarted))
-        child = next(info.run_id for info in await journal.list() if info.parent == "r")
-        cut = MemoryJournal()
-        await cut.append(records[: begun + 1])
-        await cut.append(await journal.load(child))
-        silent = worker(name="adder")
-        silent.models = (ScriptedModel([]),)
-        result = await Agent(ScriptedModel(["done"]), [silent.as_tool()], journal=cut).resume("r")
-        assert result.steps[0].observation == "three"
-
-    go(main())
+async def test_a_call_that_is_made_again_takes_up_the_same_run():
+    journal = MemoryJournal()
+    asked = worker()
+    await boss(asked.as_tool(), journal=journal).start("q", run_id="r")
+    records = await journal.load("r")
+    begun = next(n for n, record in enumerate(records) if isinstance(record.event, ev.ToolStarted))
+    child = next(info.run_id for info in await journal.list() if info.parent == "r")
+    cut = MemoryJournal()
+    await cut.append(records[: begun + 1])
+    await cut.append(await journal.load(child))
+    silent = worker(name="adder")
+    silent.models = (ScriptedModel([]),)
+    result = await Agent(ScriptedModel(["done"]), [silent.as_tool()], journal=cut).resume("r")
+    assert result.steps[0].observation == "three"
 
 
-def test_agents_within_agents_end_somewhere():
+async def test_agents_within_agents_end_somewhere():
     def script(request: Any) -> Any:
         return call("self_", **ORDER) if len(request.messages) == 1 else "end"
 
     agent = Agent(ScriptedModel(script), None, name="self_")
     agent.update_toolkit([agent])
-
-    async def main() -> None:
-        run = agent.prepare("q")
-        depths: list[int] = []
-        run.subscribe(lambda r: depths.append(r.event.depth) if isinstance(r.event, ev.RunStarted) else None)
-        await agent.launch(run)
-        assert max(depths) == MAX_DEPTH
-
-    go(main())
+    run = agent.prepare("q")
+    depths: list[int] = []
+    run.subscribe(lambda r: depths.append(r.event.depth) if isinstance(r.event, ev.RunStarted) else None)
+    await agent.launch(run)
+    assert max(depths) == MAX_DEPTH
 
 
 def test_one_budget_for_both():
@@ -125,18 +115,15 @@ def test_one_budget_for_both():
     assert result.usage.requests <= 2
 
 
-def test_a_person_who_has_to_decide_inside_is_asked_outside_and_the_answer_finds_its_way():
-    async def main() -> None:
-        careful = Agent(ScriptedModel([call("add", a=1, b=2), "three"]), [add.replace(approval="ask")], name="adder")
-        agent = boss(careful.as_tool())
-        run = agent.start("q")
-        result = await run
-        assert result.stop_reason == "paused"
-        paused = run.state.paused
-        assert paused is not None
-        (waiting,) = paused.calls
-        assert (waiting.name, waiting.id.startswith(f"{run.id}.")) == ("add", True)
-        result = await agent.resume(run, approve={waiting.id: True})
-        assert (result.answer, result.steps[0].observation) == ("done", "three")
-
-    go(main())
+async def test_a_person_who_has_to_decide_inside_is_asked_outside_and_the_answer_finds_its_way():
+    careful = Agent(ScriptedModel([call("add", a=1, b=2), "three"]), [add.replace(approval="ask")], name="adder")
+    agent = boss(careful.as_tool())
+    run = agent.start("q")
+    result = await run
+    assert result.stop_reason == "paused"
+    paused = run.state.paused
+    assert paused is not None
+    (waiting,) = paused.calls
+    assert (waiting.name, waiting.id.startswith(f"{run.id}.")) == ("add", True)
+    result = await agent.resume(run, approve={waiting.id: True})
+    assert (result.answer, result.steps[0].observation) == ("done", "three")

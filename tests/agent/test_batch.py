@@ -56,24 +56,21 @@ async def batch(agent: Agent[Any], questions: list[Any], **options: Any) -> list
 
 
 @pytest.mark.parametrize(("wire", "kind"), SERVERS)
-def test_questions_without_tools_are_one_batch_at_half_the_price(wire: Wire, kind: type[BatchServer]):
-    async def main() -> None:
-        server = kind(echo(wire))
-        async with Loopback(server) as loopback:
-            states: list[tuple[int, int]] = []
-            agent = Agent(wire.model(loopback.url), tools=None)
-            full = await_cost(wire, agent)
-            answers = await batch(agent, QUESTIONS, on_progress=lambda state: states.append((state.done, state.total)))
-            assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
-            assert [one.id for one in answers] == ["1", "2", "3"]
-            assert all(one.success for one in answers)
-            assert len(server.batches) == 1
-            assert answers[0].cost == pytest.approx(full / 2)
-            assert states[-1] == (3, 3)
-            assert agent.model is not None
-            assert type(agent.model).__name__ == type(wire.model(loopback.url)).__name__
-
-    asyncio.run(main())
+async def test_questions_without_tools_are_one_batch_at_half_the_price(wire: Wire, kind: type[BatchServer]):
+    server = kind(echo(wire))
+    async with Loopback(server) as loopback:
+        states: list[tuple[int, int]] = []
+        agent = Agent(wire.model(loopback.url), tools=None)
+        full = await_cost(wire, agent)
+        answers = await batch(agent, QUESTIONS, on_progress=lambda state: states.append((state.done, state.total)))
+        assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
+        assert [one.id for one in answers] == ["1", "2", "3"]
+        assert all(one.success for one in answers)
+        assert len(server.batches) == 1
+        assert answers[0].cost == pytest.approx(full / 2)
+        assert states[-1] == (3, 3)
+        assert agent.model is not None
+        assert type(agent.model).__name__ == type(wire.model(loopback.url)).__name__
 
 
 def await_cost(wire: Wire, agent: Agent[Any]) -> float:
@@ -98,73 +95,64 @@ def add_up(wire: Wire) -> Any:
 
 
 @pytest.mark.parametrize(("wire", "kind"), SERVERS)
-def test_runs_with_tools_take_a_batch_for_each_round(wire: Wire, kind: type[BatchServer]):
+async def test_runs_with_tools_take_a_batch_for_each_round(wire: Wire, kind: type[BatchServer]):
     @tool
     def double(n: int) -> int:
         """Doubles."""
         return 2 * n
 
-    async def main() -> None:
-        server = kind(add_up(wire))
-        async with Loopback(server) as loopback:
-            agent = Agent(wire.model(loopback.url), tools=[double])
-            answers = await batch(agent, ["1", "2", "3", "4"])
-            assert [one.answer for one in answers] == ["It is 2.", "It is 4.", "It is 6.", "It is 8."]
-            assert [len(requests) for requests in server.batches.values()] == [4, 4]
-
-    asyncio.run(main())
+    server = kind(add_up(wire))
+    async with Loopback(server) as loopback:
+        agent = Agent(wire.model(loopback.url), tools=[double])
+        answers = await batch(agent, ["1", "2", "3", "4"])
+        assert [one.answer for one in answers] == ["It is 2.", "It is 4.", "It is 6.", "It is 8."]
+        assert [len(requests) for requests in server.batches.values()] == [4, 4]
 
 
-def test_a_request_that_was_lost_comes_into_the_next_round():
-    async def main() -> None:
-        wire = AnthropicWire()
-        server = AnthropicServer(echo(wire))
-        server.lost = {"batch_1"}
-        async with Loopback(server) as loopback:
-            agent = Agent(wire.model(loopback.url), tools=None, retry={"attempts": 2, "base": 0.0})
-            answers = await batch(agent, QUESTIONS)
-            assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
-            assert [len(requests) for requests in server.batches.values()] == [3, 1]
-
-    asyncio.run(main())
+async def test_a_request_that_was_lost_comes_into_the_next_round():
+    wire = AnthropicWire()
+    server = AnthropicServer(echo(wire))
+    server.lost = {"batch_1"}
+    async with Loopback(server) as loopback:
+        agent = Agent(wire.model(loopback.url), tools=None, retry={"attempts": 2, "base": 0.0})
+        answers = await batch(agent, QUESTIONS)
+        assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
+        assert [len(requests) for requests in server.batches.values()] == [3, 1]
 
 
 @pytest.mark.parametrize("journaled", [False, True])
-def test_a_program_that_was_killed_waits_for_the_batch_that_it_handed_in(tmp_path: Path, journaled: bool):
-    async def main() -> None:
-        wire = ChatWire()
-        server = OpenAIServer(echo(wire))
-        server.never = True
-        path = tmp_path / "answers.jsonl"
-        async with Loopback(server) as loopback:
+async def test_a_program_that_was_killed_waits_for_the_batch_that_it_handed_in(tmp_path: Path, journaled: bool):
+    wire = ChatWire()
+    server = OpenAIServer(echo(wire))
+    server.never = True
+    path = tmp_path / "answers.jsonl"
+    async with Loopback(server) as loopback:
 
-            def agent() -> Agent[Any]:
-                journal = open_journal(tmp_path / "runs.db") if journaled else None
-                return Agent(wire.model(loopback.url), tools=None, journal=journal)
+        def agent() -> Agent[Any]:
+            journal = open_journal(tmp_path / "runs.db") if journaled else None
+            return Agent(wire.model(loopback.url), tools=None, journal=journal)
 
-            first = agent()
-            task = asyncio.create_task(batch(first, QUESTIONS, path=path))
-            while not server.polls:  # noqa: ASYNC110 - the server has no event for it
-                await asyncio.sleep(0.01)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            if first.journal is not None:
-                await first.journal.aclose()
-            server.never = False
-            second = agent()
-            answers = await batch(second, QUESTIONS, path=path)
-            assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
-            assert len(server.batches) == 1
-            before = len(loopback.received)
-            assert await batch(second, QUESTIONS, path=path) == answers
-            assert len(loopback.received) == before
-            if second.journal is not None:
-                await second.journal.aclose()
-
-    asyncio.run(main())
+        first = agent()
+        task = asyncio.create_task(batch(first, QUESTIONS, path=path))
+        while not server.polls:  # noqa: ASYNC110 - the server has no event for it
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if first.journal is not None:
+            await first.journal.aclose()
+        server.never = False
+        second = agent()
+        answers = await batch(second, QUESTIONS, path=path)
+        assert [one.answer for one in answers] == ["ONE?", "TWO?", "THREE?"]
+        assert len(server.batches) == 1
+        before = len(loopback.received)
+        assert await batch(second, QUESTIONS, path=path) == answers
+        assert len(loopback.received) == before
+        if second.journal is not None:
+            await second.journal.aclose()
 
 
-def test_without_an_interface_some_are_worked_on_at_a_time(tmp_path: Path):
+async def test_without_an_interface_some_are_worked_on_at_a_time(tmp_path: Path):
     running = most = 0
 
     async def slow(request: Any) -> str:
@@ -181,58 +169,45 @@ def test_without_an_interface_some_are_worked_on_at_a_time(tmp_path: Path):
         """Works."""
         return await slow(None)
 
-    async def main() -> None:
-        model = ScriptedModel([lambda request: "fine"] * 7)
-        answers = await Agent(model, tools=None).batch([f"q{n}" for n in range(7)], concurrency=2)
-        assert [one.answer for one in answers] == ["fine"] * 7
-        with pytest.raises(ConfigError, match="no batch interface"):
-            await Agent(ScriptedModel(["x"]), tools=None).batch(["q"], interface=True)
-
-    asyncio.run(main())
+    model = ScriptedModel([lambda request: "fine"] * 7)
+    answers = await Agent(model, tools=None).batch([f"q{n}" for n in range(7)], concurrency=2)
+    assert [one.answer for one in answers] == ["fine"] * 7
+    with pytest.raises(ConfigError, match="no batch interface"):
+        await Agent(ScriptedModel(["x"]), tools=None).batch(["q"], interface=True)
 
 
-def test_a_failure_is_one_answer_and_not_the_end(tmp_path: Path):
-    async def main() -> None:
-        def say(request: Any) -> Any:
-            if "bad" in request.messages[-1].content:
-                raise RuntimeError("broken")
-            return "fine"
+async def test_a_failure_is_one_answer_and_not_the_end(tmp_path: Path):
+    def say(request: Any) -> Any:
+        if "bad" in request.messages[-1].content:
+            raise RuntimeError("broken")
+        return "fine"
 
-        agent = Agent(ScriptedModel([say] * 20), tools=None, retry={"attempts": 1})
-        states: list[BatchState] = []
-        answers = await agent.batch(["good", "bad", "good too"], concurrency=1, on_progress=states.append)
-        assert [one.success for one in answers] == [True, False, True]
-        assert answers[1].error
-        assert states[-1].failed == 1
-
-    asyncio.run(main())
+    agent = Agent(ScriptedModel([say] * 20), tools=None, retry={"attempts": 1})
+    states: list[BatchState] = []
+    answers = await agent.batch(["good", "bad", "good too"], concurrency=1, on_progress=states.append)
+    assert [one.success for one in answers] == [True, False, True]
+    assert answers[1].error
+    assert states[-1].failed == 1
 
 
-def test_a_line_that_was_cut_off_is_asked_again(tmp_path: Path):
+async def test_a_line_that_was_cut_off_is_asked_again(tmp_path: Path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"id": "1", "answer": "kept", "stop_reason": "answer", "success": true}\n{"id": "2", "ans')
-
-    async def main() -> None:
-        agent = Agent(ScriptedModel(["new"]), tools=None)
-        answers = await agent.batch(["a", "b"], path=path)
-        assert [one.answer for one in answers] == ["kept", "new"]
-        assert [one.answer for one in await agent.batch(["a", "b"], path=path)] == ["kept", "new"]
-
-    asyncio.run(main())
+    agent = Agent(ScriptedModel(["new"]), tools=None)
+    answers = await agent.batch(["a", "b"], path=path)
+    assert [one.answer for one in answers] == ["kept", "new"]
+    assert [one.answer for one in await agent.batch(["a", "b"], path=path)] == ["kept", "new"]
 
 
 @pytest.mark.parametrize("journaled", [False, True])
-def test_another_question_under_the_same_id_is_asked(tmp_path: Path, journaled: bool):
-    async def main() -> None:
-        journal = open_journal(str(tmp_path / "j.db")) if journaled else None
-        agent = Agent(ScriptedModel(["one", "two"]), tools=None, journal=journal)
-        for question, answer in (("a", "one"), ("a", "one"), ("b", "two"), ("b", "two")):
-            found = await agent.batch([{"id": "x", "question": question}], path=tmp_path / "answers.jsonl")
-            assert [one.answer for one in found] == [answer]
-        if journal is not None:
-            await journal.aclose()
-
-    asyncio.run(main())
+async def test_another_question_under_the_same_id_is_asked(tmp_path: Path, journaled: bool):
+    journal = open_journal(str(tmp_path / "j.db")) if journaled else None
+    agent = Agent(ScriptedModel(["one", "two"]), tools=None, journal=journal)
+    for question, answer in (("a", "one"), ("a", "one"), ("b", "two"), ("b", "two")):
+        found = await agent.batch([{"id": "x", "question": question}], path=tmp_path / "answers.jsonl")
+        assert [one.answer for one in found] == [answer]
+    if journal is not None:
+        await journal.aclose()
 
 
 @pytest.mark.parametrize("question", [7, None, "", " ", [], {"a": 1}])
@@ -241,18 +216,15 @@ def test_a_question_that_is_none_is_refused_before_any_is_asked(question: Any):
         tasks_of(["fine", {"id": "c", "question": question}])
 
 
-def test_what_would_fail_for_all_of_them_is_one_error(tmp_path: Path):
+async def test_what_would_fail_for_all_of_them_is_one_error(tmp_path: Path):
     class Broken(Agent):
         async def load(self, run: Any, **options: Any) -> Any:
             raise JournalError("the journal is gone")
 
-    async def main() -> None:
-        journal = open_journal(str(tmp_path / "j.db"))
-        with pytest.raises(JournalError, match="is gone"):
-            await Broken(ScriptedModel(["one"]), tools=None, journal=journal).batch(["a", "b"])
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = open_journal(str(tmp_path / "j.db"))
+    with pytest.raises(JournalError, match="is gone"):
+        await Broken(ScriptedModel(["one"]), tools=None, journal=journal).batch(["a", "b"])
+    await journal.aclose()
 
 
 def test_ids_of_questions():

@@ -163,17 +163,14 @@ def test_a_journal_is_closed_without_await_and_says_so_afterwards(tmp_path: Path
     open_journal("memory:").close()
 
 
-def test_closing_gives_up_the_runs_that_are_driven(tmp_path: Path):
-    async def main() -> None:
-        journal, other = open_journal(tmp_path / "runs.db"), open_journal(tmp_path / "runs.db")
-        await journal.claim("r", "me")
-        with pytest.raises(JournalError):
-            await other.claim("r", "you")
-        await asyncio.to_thread(journal.close)
-        assert await other.claim("r", "you")
-        await other.aclose()
-
-    go(main())
+async def test_closing_gives_up_the_runs_that_are_driven(tmp_path: Path):
+    journal, other = open_journal(tmp_path / "runs.db"), open_journal(tmp_path / "runs.db")
+    await journal.claim("r", "me")
+    with pytest.raises(JournalError):
+        await other.claim("r", "you")
+    await asyncio.to_thread(journal.close)
+    assert await other.claim("r", "you")
+    await other.aclose()
 
 
 def test_a_conversation_can_be_held_without_await(tmp_path: Path):

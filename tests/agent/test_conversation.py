@@ -50,15 +50,11 @@ def test_the_next_turn_knows_what_was_said_and_done(dialect: str):
     assert user_texts(last.messages)[-1] == "When was she born?"
 
 
-def test_a_results_messages_can_be_the_next_history():
+async def test_a_results_messages_can_be_the_next_history():
     model = ScriptedModel([call("echo", text="x"), "one", "two"])
-
-    async def main() -> None:
-        agent = Agent(model, [echo], system="You are S.")
-        first = await agent.run("first?")
-        await agent.run("second?", history=first.messages)
-
-    go(main())
+    agent = Agent(model, [echo], system="You are S.")
+    first = await agent.run("first?")
+    await agent.run("second?", history=first.messages)
     last = model.requests[-1]
     assert [type(message).__name__ for message in last.messages] == [
         "SystemMessage", "UserMessage", "AssistantMessage", "ToolMessage", "AssistantMessage", "UserMessage",
@@ -67,7 +63,7 @@ def test_a_results_messages_can_be_the_next_history():
     assert [message.pinned for message in last.messages if isinstance(message, UserMessage)] == [False, True]
 
 
-def test_an_id_keeps_the_conversation_in_the_journal(tmp_path: Path):
+async def test_an_id_keeps_the_conversation_in_the_journal(tmp_path: Path):
     path = str(tmp_path / "runs.db")
 
     async def one(question: str, reply: str) -> Request:
@@ -78,35 +74,28 @@ def test_an_id_keeps_the_conversation_in_the_journal(tmp_path: Path):
         await talk.agent.journal.aclose()
         return model.requests[0]
 
-    async def main() -> None:
-        await one("My name is Ann.", "Hello Ann.")
-        await one("I live in Oslo.", "Noted.")
-        last = await one("Who am I and where?", "Ann, in Oslo.")
-        assert user_texts(last.messages) == ["My name is Ann.", "I live in Oslo.", "Who am I and where?"]
-        from treadle._journal import open_journal
+    await one("My name is Ann.", "Hello Ann.")
+    await one("I live in Oslo.", "Noted.")
+    last = await one("Who am I and where?", "Ann, in Oslo.")
+    assert user_texts(last.messages) == ["My name is Ann.", "I live in Oslo.", "Who am I and where?"]
+    from treadle._journal import open_journal
 
-        journal = open_journal(path)
-        assert len(await journal.list(conversation="customer-7")) == 3
-        assert len(await journal.list(conversation="another")) == 0
-        await journal.aclose()
-
-    go(main())
+    journal = open_journal(path)
+    assert len(await journal.list(conversation="customer-7")) == 3
+    assert len(await journal.list(conversation="another")) == 0
+    await journal.aclose()
 
 
-def test_conversations_do_not_mix_and_the_agents_own_journal_serves():
+async def test_conversations_do_not_mix_and_the_agents_own_journal_serves():
     model = ScriptedModel(lambda request: f"answer to {user_texts(request.messages)[-1]}")
-
-    async def main() -> None:
-        agent = Agent(model, [echo], journal=MemoryJournal())
-        first, second = Conversation(agent, "a", user="ann"), Conversation(agent, "b")
-        await first.ask("one")
-        await second.ask("two")
-        await first.ask("three")
-        assert user_texts(model.requests[-1].messages) == ["one", "three"]
-        infos = await agent.journal.list(conversation="a")
-        assert {info.user for info in infos} == {"ann"}
-
-    go(main())
+    agent = Agent(model, [echo], journal=MemoryJournal())
+    first, second = Conversation(agent, "a", user="ann"), Conversation(agent, "b")
+    await first.ask("one")
+    await second.ask("two")
+    await first.ask("three")
+    assert user_texts(model.requests[-1].messages) == ["one", "three"]
+    infos = await agent.journal.list(conversation="a")
+    assert {info.user for info in infos} == {"ann"}
 
 
 @pytest.mark.parametrize(
@@ -118,25 +107,22 @@ def test_conversations_do_not_mix_and_the_agents_own_journal_serves():
     ],
     ids=["refused", "away", "empty"],
 )
-def test_a_failed_turn_is_known_later_unless_it_would_fail_or_spoil_those_after_it(failure: Any, known: list[str]):
-    async def main() -> None:
-        for journal in (None, MemoryJournal()):
-            model = ScriptedModel(["fine", failure, "fine again"])
-            agent = Agent(
-                model, [echo], on_error="result", retry=RetryPolicy(attempts=1), repair=RepairPolicy(max_parse=0)
-            )
-            talk = Conversation(agent, journal=journal)
-            await talk.ask("one")
-            assert (await talk.ask("two")).stop_reason in ("error", "empty")
-            await talk.ask("three")
-            sent = model.requests[-1].messages
-            assert user_texts(sent) == known
-            assert isinstance(sent[-2], AssistantMessage), "each turn ends in an answer, or in words that there is none"
-
-    go(main())
+async def test_a_failed_turn_is_known_later_unless_it_would_fail_or_spoil_those_after_it(
+    failure: Any, known: list[str]
+):
+    for journal in (None, MemoryJournal()):
+        model = ScriptedModel(["fine", failure, "fine again"])
+        agent = Agent(model, [echo], on_error="result", retry=RetryPolicy(attempts=1), repair=RepairPolicy(max_parse=0))
+        talk = Conversation(agent, journal=journal)
+        await talk.ask("one")
+        assert (await talk.ask("two")).stop_reason in ("error", "empty")
+        await talk.ask("three")
+        sent = model.requests[-1].messages
+        assert user_texts(sent) == known
+        assert isinstance(sent[-2], AssistantMessage), "each turn ends in an answer, or in words that there is none"
 
 
-def test_a_turn_that_was_stopped_before_its_answer_is_known_later():
+async def test_a_turn_that_was_stopped_before_its_answer_is_known_later():
     model = ScriptedModel([call("wait_long"), "fine"])
     started = asyncio.Event()
 
@@ -147,63 +133,48 @@ def test_a_turn_that_was_stopped_before_its_answer_is_known_later():
         await asyncio.Event().wait()
         return ""
 
-    async def main() -> None:
-        talk = Conversation(Agent(model, [wait_long]))
-        run = await talk.start("one")
-        await started.wait()
-        run.cancel()
-        await run
-        await talk.ask("two")
-        sent = model.requests[-1].messages
-        assert user_texts(sent) == ["one", "two"]
-        assert_paired(sent)
-        assert isinstance(sent[-2], AssistantMessage)
-
-    go(main())
+    talk = Conversation(Agent(model, [wait_long]))
+    run = await talk.start("one")
+    await started.wait()
+    run.cancel()
+    await run
+    await talk.ask("two")
+    sent = model.requests[-1].messages
+    assert user_texts(sent) == ["one", "two"]
+    assert_paired(sent)
+    assert isinstance(sent[-2], AssistantMessage)
 
 
-def test_it_starts_from_a_given_history():
+async def test_it_starts_from_a_given_history():
     model = ScriptedModel(["yes"])
-
-    async def main() -> None:
-        talk = Conversation(
-            Agent(model, [echo]), history=[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-        )
-        await talk.ask("still there?")
-        assert user_texts(model.requests[0].messages) == ["hi", "still there?"]
-
-    go(main())
+    talk = Conversation(
+        Agent(model, [echo]), history=[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    )
+    await talk.ask("still there?")
+    assert user_texts(model.requests[0].messages) == ["hi", "still there?"]
 
 
-def test_the_answer_the_user_got_is_what_is_remembered():
+async def test_the_answer_the_user_got_is_what_is_remembered():
     model = ScriptedModel([call("echo", text="x"), "draft", "The whole, fine answer.", "ok", "final"])
-
-    async def main() -> None:
-        talk = Conversation(Agent(model, [echo], preset="two_phase"))
-        await talk.ask("one")
-        await talk.ask("two")
-        assert "The whole, fine answer." in request_text(model.requests[3])
-        assert "draft" not in request_text(model.requests[3])
-
-    go(main())
+    talk = Conversation(Agent(model, [echo], preset="two_phase"))
+    await talk.ask("one")
+    await talk.ask("two")
+    assert "The whole, fine answer." in request_text(model.requests[3])
+    assert "draft" not in request_text(model.requests[3])
 
 
-def test_the_engines_own_remarks_do_not_become_history():
+async def test_the_engines_own_remarks_do_not_become_history():
     texts = {"analysis": "ANALYSIS", "reflection": "REFLECTION", "complete": "The answer."}
     steps = iter(['[{"name": "echo", "arguments": {"text": "x"}}]', '[{"name": "__complete_task__", "arguments": {}}]'])
     model = ScriptedModel(lambda request: texts.get(request.component) or next(steps))
-
-    async def main() -> None:
-        run = Agent(model, [echo], preset="reflective").start("one")
-        await run
-        words = "\n".join(
-            message.text if hasattr(message, "text") else str(message.content) for message in history_of(run.state)
-        )
-        assert "REFLECTION" not in words
-        assert "ANALYSIS" not in words
-        assert words.endswith("The answer.")
-
-    go(main())
+    run = Agent(model, [echo], preset="reflective").start("one")
+    await run
+    words = "\n".join(
+        message.text if hasattr(message, "text") else str(message.content) for message in history_of(run.state)
+    )
+    assert "REFLECTION" not in words
+    assert "ANALYSIS" not in words
+    assert words.endswith("The answer.")
 
 
 def test_a_long_conversation_is_compacted_on_load_and_stays_so():

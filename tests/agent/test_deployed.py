@@ -119,25 +119,21 @@ async def _another_look(where: str) -> str:
 _another_look.__name__ = "look"
 
 
-def test_an_always_of_before_does_not_hold_for_what_came_after():
+async def test_an_always_of_before_does_not_hold_for_what_came_after():
     journal = MemoryJournal()
+    script = [call("pay", amount=1), call("pay", amount=2), call("ask_me", question="And now?")]
+    ask_me = external_tool("ask_me", "Asks.", {"type": "object", "properties": {"question": {"type": "string"}}})
 
-    async def main() -> None:
-        script = [call("pay", amount=1), call("pay", amount=2), call("ask_me", question="And now?")]
-        ask_me = external_tool("ask_me", "Asks.", {"type": "object", "properties": {"question": {"type": "string"}}})
+    def release(number: int, script: list[Any]) -> Agent:
+        return Agent(ScriptedModel(script), [pay_of(number), ask_me], journal=journal)
 
-        def release(number: int, script: list[Any]) -> Agent:
-            return Agent(ScriptedModel(script), [pay_of(number), ask_me], journal=journal)
-
-        first = release(1, script)
-        before = await first.run("q")
-        before = await first.resume(before.run_id, approve={before.pending[0].call_id: {"allow": True, "always": True}})
-        assert DONE == ["1 dollars", "2 dollars"], "always"
-        later = release(2, [call("pay", amount=3), "done"])
-        result = await later.resume(before.run_id, results={before.pending[0].call_id: "go on"})
-        assert (result.stop_reason, result.pending[0].name, len(DONE)) == ("paused", "pay", 2)
-
-    go(main())
+    first = release(1, script)
+    before = await first.run("q")
+    before = await first.resume(before.run_id, approve={before.pending[0].call_id: {"allow": True, "always": True}})
+    assert DONE == ["1 dollars", "2 dollars"], "always"
+    later = release(2, [call("pay", amount=3), "done"])
+    result = await later.resume(before.run_id, results={before.pending[0].call_id: "go on"})
+    assert (result.stop_reason, result.pending[0].name, len(DONE)) == ("paused", "pay", 2)
 
 
 def test_versions_are_of_name_schema_and_code():

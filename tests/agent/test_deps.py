@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import call, echo, go
+from kit import call, echo
 from treadle import Agent, BaseTool, ConfigError, DagAgent, RunContext, ScriptedModel, ToolContext, ToolSpec, tool
 from treadle.messages import ToolCall
 from treadle.plugins import Plugin, ToolOutcome
@@ -44,16 +44,12 @@ def asking(*names: str) -> ScriptedModel:
     return ScriptedModel([*calls, "done"])
 
 
-def test_a_tool_gets_them_and_neither_the_model_nor_the_log_does(tmp_path: Path):
+async def test_a_tool_gets_them_and_neither_the_model_nor_the_log_does(tmp_path: Path):
     model = asking("price")
     agent = Agent(model, [price], journal=tmp_path / "runs.db", deps_type=Shop)
-
-    async def main() -> None:
-        async with agent:
-            result = await agent.run("q", deps=Shop(), run_id="r1")
-        assert result.steps[0].observation == "4"
-
-    go(main())
+    async with agent:
+        result = await agent.run("q", deps=Shop(), run_id="r1")
+    assert result.steps[0].observation == "4"
     assert "deps" not in str(price.schema)
     assert "context" not in str(price.schema)
     assert SECRET not in str(model.requests)
@@ -122,35 +118,29 @@ def test_instructions_that_are_no_text_are_refused():
         Agent(ScriptedModel(["x"]), tools=None, instructions=lambda run: 5).run_sync("q")
 
 
-def test_instructions_are_recorded_and_not_made_again(tmp_path: Path):
+async def test_instructions_are_recorded_and_not_made_again(tmp_path: Path):
     made: list[str] = []
 
     def instructions(run: RunContext) -> str:
         made.append(run.id)
         return f"number {len(made)}"
 
-    async def main() -> None:
-        model = ScriptedModel([call("echo", text="x"), "done"])
-        async with Agent(model, [echo], instructions=instructions, journal=tmp_path / "r.db", ask=("all",)) as agent:
-            assert (await agent.run("q", run_id="r1")).stop_reason == "paused"
-            assert (await agent.resume("r1", approve=True)).answer == "done"
-        assert made == ["r1"]
-        assert "number 1" in str(model.requests[-1].messages)
-
-    go(main())
+    model = ScriptedModel([call("echo", text="x"), "done"])
+    async with Agent(model, [echo], instructions=instructions, journal=tmp_path / "r.db", ask=("all",)) as agent:
+        assert (await agent.run("q", run_id="r1")).stop_reason == "paused"
+        assert (await agent.resume("r1", approve=True)).answer == "done"
+    assert made == ["r1"]
+    assert "number 1" in str(model.requests[-1].messages)
 
 
-def test_resuming_needs_them_again(tmp_path: Path):
-    async def main() -> None:
-        async with Agent(asking("price"), [price.replace(approval="ask")], journal=tmp_path / "runs.db") as agent:
-            await agent.run("q", deps=Shop(), run_id="r1")
-            with pytest.raises(ConfigError, match=r"needs deps \(Shop\).*agent.resume\('r1', deps=...\)"):
-                await agent.resume("r1", approve=True)
-            result = await agent.resume("r1", approve=True, deps=Shop())
-            assert result.steps[0].observation == "4"
-            assert (await agent.resume("r1")).answer == "done"  # it is over: nothing needs them
-
-    go(main())
+async def test_resuming_needs_them_again(tmp_path: Path):
+    async with Agent(asking("price"), [price.replace(approval="ask")], journal=tmp_path / "runs.db") as agent:
+        await agent.run("q", deps=Shop(), run_id="r1")
+        with pytest.raises(ConfigError, match=r"needs deps \(Shop\).*agent.resume\('r1', deps=...\)"):
+            await agent.resume("r1", approve=True)
+        result = await agent.resume("r1", approve=True, deps=Shop())
+        assert result.steps[0].observation == "4"
+        assert (await agent.resume("r1")).answer == "done"  # it is over: nothing needs them
 
 
 def test_runs_inside_a_run_have_those_of_the_run():

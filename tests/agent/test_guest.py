@@ -141,7 +141,7 @@ def test_only_a_whole_answer_is_an_answer():
         answer_of(result(""))
 
 
-def test_a_run_stops_with_whoever_asked():
+async def test_a_run_stops_with_whoever_asked():
     seen: list[str] = []
 
     @tool
@@ -150,15 +150,12 @@ def test_a_run_stops_with_whoever_asked():
         await asyncio.sleep(60)
         return "never"
 
-    async def work() -> None:
-        agent = Agent(ScriptedModel([call("wait")]), [wait])
-        task = asyncio.ensure_future(run_as_guest(agent, "Wait.", lambda r: seen.append(type(r.event).__name__)))
-        await until(lambda: "ToolStarted" in seen)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    go(work())
+    agent = Agent(ScriptedModel([call("wait")]), [wait])
+    task = asyncio.ensure_future(run_as_guest(agent, "Wait.", lambda r: seen.append(type(r.event).__name__)))
+    await until(lambda: "ToolStarted" in seen)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert seen[-1] == "RunFinished"
 
 

@@ -52,21 +52,18 @@ def test_what_was_done_before_goes_with_the_conversation():
     assert words[-1].endswith("What do I owe?")
 
 
-def test_it_is_recorded_and_shown():
-    async def main() -> None:
-        agent = front(to=billing(), journal=MemoryJournal())
-        run = agent.prepare("q", run_id="r")
-        timeline = Timeline("r")
-        shown: list[Any] = []
-        run.subscribe(lambda record: shown.extend(timeline.feed(record)))
-        result = await agent.launch(run)
-        (note,) = [record.event for record in run.records if isinstance(record.event, ev.Noted)]
-        inner = f"r.{run.state.steps[0].call_id}"
-        assert note.data["report"] == {"from": "front", "to": "billing", "run": inner, "reason": WHY}
-        assert result.metadata["reports"]["handoff"]["to"] == "billing"
-        assert f"handed over to billing: {WHY}" in [item.text for item in shown if isinstance(item, Line)]
-
-    go(main())
+async def test_it_is_recorded_and_shown():
+    agent = front(to=billing(), journal=MemoryJournal())
+    run = agent.prepare("q", run_id="r")
+    timeline = Timeline("r")
+    shown: list[Any] = []
+    run.subscribe(lambda record: shown.extend(timeline.feed(record)))
+    result = await agent.launch(run)
+    (note,) = [record.event for record in run.records if isinstance(record.event, ev.Noted)]
+    inner = f"r.{run.state.steps[0].call_id}"
+    assert note.data["report"] == {"from": "front", "to": "billing", "run": inner, "reason": WHY}
+    assert result.metadata["reports"]["handoff"]["to"] == "billing"
+    assert f"handed over to billing: {WHY}" in [item.text for item in shown if isinstance(item, Line)]
 
 
 def test_a_chain_of_hand_offs_says_who_has_it_last_and_ends():
@@ -121,7 +118,7 @@ async def refund(amount: int) -> str:
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_a_person_is_asked_inside_it_and_it_goes_on_in_another_process(allow: bool):
+async def test_a_person_is_asked_inside_it_and_it_goes_on_in_another_process(allow: bool):
     journal = MemoryJournal()
 
     def made() -> Agent:
@@ -131,16 +128,13 @@ def test_a_person_is_asked_inside_it_and_it_goes_on_in_another_process(allow: bo
 
         return front(to=Agent(ScriptedModel(script), [refund], name="billing"), journal=journal)
 
-    async def main() -> None:
-        paused = await made().run("q", run_id="r")
-        assert paused.stop_reason == "paused"
-        result = await made().resume("r", approve=allow)
-        assert result.answer.startswith("Done: ")
-        assert ("paid 3" in result.answer) is allow
-        notes = [r for r in await journal.load("r") if isinstance(r.event, ev.Noted)]
-        assert len(notes) == 1
-
-    go(main())
+    paused = await made().run("q", run_id="r")
+    assert paused.stop_reason == "paused"
+    result = await made().resume("r", approve=allow)
+    assert result.answer.startswith("Done: ")
+    assert ("paid 3" in result.answer) is allow
+    notes = [r for r in await journal.load("r") if isinstance(r.event, ev.Noted)]
+    assert len(notes) == 1
 
 
 def test_names_are_those_a_model_can_call():

@@ -40,15 +40,12 @@ def test_a_plain_agents_output_is_its_answer():
     assert Agent(ScriptedModel(["Hello"]), tools=None).run_sync("q").output == "Hello"
 
 
-def test_a_typed_answer_is_typed_again_when_it_is_loaded(tmp_path: Path):
-    async def main() -> None:
-        agent = Agent(ScriptedModel(['{"name": "Oslo"}']), tools=None, output_type=City, journal=tmp_path / "runs.db")
-        async with agent:
-            first = await agent.run("q", run_id="r1")
-            again = await agent.resume("r1")
-        assert first.output == again.output == City("Oslo")
-
-    go(main())
+async def test_a_typed_answer_is_typed_again_when_it_is_loaded(tmp_path: Path):
+    agent = Agent(ScriptedModel(['{"name": "Oslo"}']), tools=None, output_type=City, journal=tmp_path / "runs.db")
+    async with agent:
+        first = await agent.run("q", run_id="r1")
+        again = await agent.resume("r1")
+    assert first.output == again.output == City("Oslo")
 
 
 def test_new_messages_continue_a_history():
@@ -80,7 +77,7 @@ class Closable(ScriptedModel):
         self.closed = True
 
 
-def test_leaving_the_block_closes_what_the_agent_opened_and_stops_its_runs(tmp_path: Path):
+async def test_leaving_the_block_closes_what_the_agent_opened_and_stops_its_runs(tmp_path: Path):
     begun = asyncio.Event()
 
     async def forever(text: str) -> str:
@@ -89,15 +86,12 @@ def test_leaving_the_block_closes_what_the_agent_opened_and_stops_its_runs(tmp_p
         await asyncio.Event().wait()
         return text
 
-    async def main() -> None:
-        mine, own = Closable([call("forever", text="x")]), open_journal(tmp_path / "own.db")
-        async with Agent(mine, [forever], journal=tmp_path / "runs.db") as agent:
-            run = agent.start("q")
-            await begun.wait()
-        assert (run.done, (await run).stop_reason, mine.closed) == (True, "cancelled", False)
-        async with Agent(mine, tools=None, journal=own) as other:
-            assert other.journal is own
-        await own.list()  # still open
-        await own.aclose()
-
-    go(main())
+    mine, own = Closable([call("forever", text="x")]), open_journal(tmp_path / "own.db")
+    async with Agent(mine, [forever], journal=tmp_path / "runs.db") as agent:
+        run = agent.start("q")
+        await begun.wait()
+    assert (run.done, (await run).stop_reason, mine.closed) == (True, "cancelled", False)
+    async with Agent(mine, tools=None, journal=own) as other:
+        assert other.journal is own
+    await own.list()  # still open
+    await own.aclose()

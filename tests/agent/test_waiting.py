@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import add, call, go
+from kit import add, call
 from treadle import Agent, ScriptedModel, tool
 from treadle._agent.waiting import InvalidArgumentsError, decided, leave_decisions, waiting_calls
 from treadle._journal.memory import MemoryJournal
@@ -38,21 +38,18 @@ def agent(journal: MemoryJournal, *, nested: bool) -> Agent:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_decision_waits_in_the_inbox_for_whoever_resumes_the_run(nested: bool):
-    async def main() -> None:
-        journal = MemoryJournal()
-        boss = agent(journal, nested=nested)
-        run_id = (await boss.run("q")).run_id
-        state = fold(await journal.load(run_id))
-        [waiting] = waiting_calls(state)
-        decisions = await decided(journal, run_id, state, {waiting.id: {"allow": True, "args": {"amount": 5}}})
-        await leave_decisions(journal, run_id, decisions)
-        assert PAID == []
-        result = await boss.resume(run_id)
-        assert (result.answer, PAID) == ("done", [5])
-        assert waiting_calls(fold(await journal.load(run_id))) == ()
-
-    go(main())
+async def test_a_decision_waits_in_the_inbox_for_whoever_resumes_the_run(nested: bool):
+    journal = MemoryJournal()
+    boss = agent(journal, nested=nested)
+    run_id = (await boss.run("q")).run_id
+    state = fold(await journal.load(run_id))
+    [waiting] = waiting_calls(state)
+    decisions = await decided(journal, run_id, state, {waiting.id: {"allow": True, "args": {"amount": 5}}})
+    await leave_decisions(journal, run_id, decisions)
+    assert PAID == []
+    result = await boss.resume(run_id)
+    assert (result.answer, PAID) == ("done", [5])
+    assert waiting_calls(fold(await journal.load(run_id))) == ()
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -66,14 +63,11 @@ def test_a_decision_waits_in_the_inbox_for_whoever_resumes_the_run(nested: bool)
     ],
     ids=str,
 )
-def test_arguments_the_tool_does_not_take_are_refused_before_anything_is_left(
+async def test_arguments_the_tool_does_not_take_are_refused_before_anything_is_left(
     answer: Any, kind: type[Exception], words: str, nested: bool
 ):
-    async def main() -> None:
-        journal = MemoryJournal()
-        run_id = (await agent(journal, nested=nested).run("q")).run_id
-        state = fold(await journal.load(run_id))
-        with pytest.raises(kind, match=words):
-            await decided(journal, run_id, state, {waiting_calls(state)[0].id: answer})
-
-    go(main())
+    journal = MemoryJournal()
+    run_id = (await agent(journal, nested=nested).run("q")).run_id
+    state = fold(await journal.load(run_id))
+    with pytest.raises(kind, match=words):
+        await decided(journal, run_id, state, {waiting_calls(state)[0].id: answer})

@@ -113,7 +113,7 @@ def test_a_list_is_worked_through_item_by_item():
     assert list(result.metadata["document"]) == ["Agent:Each#0", "Agent:Each#1"]
 
 
-def test_a_form_pauses_the_run_and_is_checked():
+async def test_a_form_pauses_the_run_and_is_checked():
     data = {
         "begin": component("Begin", "Agent:Plan"),
         "Agent:Plan": agent("plan {{sys.query}}", "UserFillUp:F"),
@@ -124,18 +124,14 @@ def test_a_form_pauses_the_run_and_is_checked():
         "Message:M": component("Message"),
     }
     journal, model = MemoryJournal(), ScriptedModel(echo)
-
-    async def main() -> None:
-        result = await graph(data, model, journal=journal).run("it")
-        (waiting,) = result.pending
-        form = {"properties": {"rounds": {"type": "integer", "title": "rounds"}}, "required": ["rounds"]}
-        asked = {"tips": "Plan: <plan it>", "form": {"type": "object", **form}}
-        assert (result.stop_reason, waiting.external, waiting.args) == ("paused", True, asked)
-        again = graph(data, model, journal=journal)
-        result = await again.resume(result.run_id, results={waiting.call_id: {"rounds": 3}})
-        assert (result.answer, len(model.requests)) == ("<do it 3 times>", 2)
-
-    go(main())
+    result = await graph(data, model, journal=journal).run("it")
+    (waiting,) = result.pending
+    form = {"properties": {"rounds": {"type": "integer", "title": "rounds"}}, "required": ["rounds"]}
+    asked = {"tips": "Plan: <plan it>", "form": {"type": "object", **form}}
+    assert (result.stop_reason, waiting.external, waiting.args) == ("paused", True, asked)
+    again = graph(data, model, journal=journal)
+    result = await again.resume(result.run_id, results={waiting.call_id: {"rounds": 3}})
+    assert (result.answer, len(model.requests)) == ("<do it 3 times>", 2)
 
 
 def test_variables_are_assigned_and_read():
@@ -190,29 +186,26 @@ def test_a_message_without_content_repeats_what_leads_to_it_from_either_side():
     assert go(graph(data).run("q")).answer == "<from A>"
 
 
-def test_branches_run_side_by_side():
-    async def main() -> None:
-        together = asyncio.Barrier(2)
+async def test_branches_run_side_by_side():
+    together = asyncio.Barrier(2)
 
-        class Meet(Plugin):
-            name = "meet"
+    class Meet(Plugin):
+        name = "meet"
 
-            async def before_round(self, run: RunContext) -> None:
-                if run.state.question in ("left", "right"):
-                    await asyncio.wait_for(together.wait(), 20)  # never alone
+        async def before_round(self, run: RunContext) -> None:
+            if run.state.question in ("left", "right"):
+                await asyncio.wait_for(together.wait(), 20)  # never alone
 
-        data = {
-            "begin": component("Begin", "Agent:L", "Agent:R"),
-            "Agent:L": agent("left", "Agent:Both"),
-            "Agent:R": agent("right", "Agent:Both"),
-            "Agent:Both": agent("{{Agent:L@content}} and {{Agent:R@content}}"),
-        }
-        assert (await graph(data, plugins=[Meet()]).run("q")).answer == "<<left> and <right>>"
-
-    go(main())
+    data = {
+        "begin": component("Begin", "Agent:L", "Agent:R"),
+        "Agent:L": agent("left", "Agent:Both"),
+        "Agent:R": agent("right", "Agent:Both"),
+        "Agent:Both": agent("{{Agent:L@content}} and {{Agent:R@content}}"),
+    }
+    assert (await graph(data, plugins=[Meet()]).run("q")).answer == "<<left> and <right>>"
 
 
-def test_after_a_crash_only_what_was_open_is_repeated():
+async def test_after_a_crash_only_what_was_open_is_repeated():
     data = {
         "begin": component("Begin", "Agent:L", "Agent:R"),
         "Agent:L": agent("left", "Message:M"),
@@ -220,40 +213,32 @@ def test_after_a_crash_only_what_was_open_is_repeated():
         "Message:M": component("Message", content=["{{Agent:L@content}} {{Agent:R@content}}"]),
     }
     journal = MemoryJournal()
-
-    async def main() -> None:
-        run = graph(data, journal=journal).start("q")
-        await run
-        steps = [r for r in run.records if isinstance(r.event, StepStarted | StepDone)]
-        first = next(r for r in steps if isinstance(r.event, StepDone))
-        assert isinstance(first.event, StepDone)
-        await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= first.seq])
-        model = ScriptedModel(echo)
-        result = await graph(data, model, journal=journal).resume("copy")
-        assert result.answer == "<left> <right>"
-        assert len(model.requests) == 1
-        assert {"Agent:L": "right", "Agent:R": "left"}[first.event.step] in str(model.requests[0].messages)
-
-    go(main())
+    run = graph(data, journal=journal).start("q")
+    await run
+    steps = [r for r in run.records if isinstance(r.event, StepStarted | StepDone)]
+    first = next(r for r in steps if isinstance(r.event, StepDone))
+    assert isinstance(first.event, StepDone)
+    await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= first.seq])
+    model = ScriptedModel(echo)
+    result = await graph(data, model, journal=journal).resume("copy")
+    assert result.answer == "<left> <right>"
+    assert len(model.requests) == 1
+    assert {"Agent:L": "right", "Agent:R": "left"}[first.event.step] in str(model.requests[0].messages)
 
 
-def test_a_message_streams_while_the_agent_writes_it():
+async def test_a_message_streams_while_the_agent_writes_it():
     data = {
         "Agent:A": agent("say", "Message:M"),
         "Message:M": component("Message", content=["Answer: {{Agent:A@content}}!"]),
     }
     model = ScriptedModel(["one two three four"], chunk=4)
-
-    async def main() -> None:
-        pieces = [text async for text, _ in graph(data, model).deltas("q") if text]
-        assert "".join(pieces) == "Answer: one two three four!"
-        assert len(pieces) > 3
-        events = [event async for event in graph(data, ScriptedModel(["one two"], chunk=4)).stream("q")]
-        deltas = [index for index, event in enumerate(events) if isinstance(event, AnswerDelta)]
-        done = next(index for index, event in enumerate(events) if isinstance(event, StepDone))
-        assert deltas[1] < done  # while the agent still works
-
-    go(main())
+    pieces = [text async for text, _ in graph(data, model).deltas("q") if text]
+    assert "".join(pieces) == "Answer: one two three four!"
+    assert len(pieces) > 3
+    events = [event async for event in graph(data, ScriptedModel(["one two"], chunk=4)).stream("q")]
+    deltas = [index for index, event in enumerate(events) if isinstance(event, AnswerDelta)]
+    done = next(index for index, event in enumerate(events) if isinstance(event, StepDone))
+    assert deltas[1] < done  # while the agent still works
 
 
 def knowledge(tmp_path: Path) -> dict[str, Any]:

@@ -53,19 +53,15 @@ def component(name: str, **links: Any) -> dict[str, Any]:
     return {"obj": {"component_name": name, "params": {"preset": "default"} if name == "Agent" else {}}, **links}
 
 
-def test_components_run_in_the_order_of_their_links():
+async def test_components_run_in_the_order_of_their_links():
     model = ScriptedModel([call("calculator", expression="6*7"), "42", "forty-two"])
     agent = GraphAgent(parse_document(GRAPH), Path(), model=model)
-
-    async def main() -> None:
-        run = agent.start("6*7?")
-        result = await run
-        assert result.answer == "Result: forty-two"
-        assert [r.event.step for r in run.records if isinstance(r.event, StepDone)] == ["Agent:First", "Agent:Second"]
-        assert text_of(model.requests[-1].messages[-1].content) == "Improve: 42 for 6*7?"
-        assert result.usage.requests == 3
-
-    go(main())
+    run = agent.start("6*7?")
+    result = await run
+    assert result.answer == "Result: forty-two"
+    assert [r.event.step for r in run.records if isinstance(r.event, StepDone)] == ["Agent:First", "Agent:Second"]
+    assert text_of(model.requests[-1].messages[-1].content) == "Improve: 42 for 6*7?"
+    assert result.usage.requests == 3
 
 
 def test_a_tool_as_a_component_and_an_agent_as_a_tool(tmp_path: Path):
@@ -110,22 +106,18 @@ def test_a_component_that_fails_ends_the_run():
     assert (result.stop_reason, result.success, model.requests) == ("error", False, [])
 
 
-def test_a_graph_is_resumed_after_a_crash():
+async def test_a_graph_is_resumed_after_a_crash():
     model = ScriptedModel(["42", "forty-two"])
     journal = MemoryJournal()
-
-    async def main() -> None:
-        first = GraphAgent(parse_document(GRAPH), Path(), model=model, journal=journal)
-        run = first.start("q")
-        await run
-        cut = next(r.seq for r in run.records if isinstance(r.event, StepDone))
-        await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= cut])
-        again = ScriptedModel(["better"])
-        result = await GraphAgent(parse_document(GRAPH), Path(), model=again, journal=journal).resume("copy")
-        assert result.answer == "Result: better"
-        assert len(again.requests) == 1
-
-    go(main())
+    first = GraphAgent(parse_document(GRAPH), Path(), model=model, journal=journal)
+    run = first.start("q")
+    await run
+    cut = next(r.seq for r in run.records if isinstance(r.event, StepDone))
+    await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= cut])
+    again = ScriptedModel(["better"])
+    result = await GraphAgent(parse_document(GRAPH), Path(), model=again, journal=journal).resume("copy")
+    assert result.answer == "Result: better"
+    assert len(again.requests) == 1
 
 
 def test_a_message_without_content_repeats_what_comes_before_it():
@@ -217,23 +209,19 @@ def test_what_a_limit_forced_is_delivered_by_the_message():
     assert result.metadata["document"]["Agent:A"]["stop_reason"] == "limit"
 
 
-def test_what_the_components_did_counts():
+async def test_what_the_components_did_counts():
     model = ScriptedModel([call("calculator", expression="6*7"), "42"])
     data = document(tools=[{"component_name": "calculator"}])
     data["calculator:C"] = {
         "obj": {"component_name": "calculator", "params": {"arguments": {"expression": "1+1"}}},
         "downstream": ["Agent:A"],
     }
-
-    async def main() -> None:
-        result = await GraphAgent(parse_document(data), Path(), model=model).start("q")
-        assert [(step.tool, step.observation) for step in result.steps] == [("calculator", "2"), ("calculator", "42")]
-        assert (result.tools_used, result.iterations, result.usage.tool_calls) == (["calculator"], 2, 2)
-        assert result.metadata["tool_calls_made"] == 2
-        assert [used["name"] for used in result.outputs()["use_tools"]] == ["calculator"] * 2
-        assert result.metadata["document"]["Agent:A"]["elapsed"] > 0
-
-    go(main())
+    result = await GraphAgent(parse_document(data), Path(), model=model).start("q")
+    assert [(step.tool, step.observation) for step in result.steps] == [("calculator", "2"), ("calculator", "42")]
+    assert (result.tools_used, result.iterations, result.usage.tool_calls) == (["calculator"], 2, 2)
+    assert result.metadata["tool_calls_made"] == 2
+    assert [used["name"] for used in result.outputs()["use_tools"]] == ["calculator"] * 2
+    assert result.metadata["document"]["Agent:A"]["elapsed"] > 0
 
 
 def test_an_agent_without_a_preset_analyses_and_reflects():
@@ -301,7 +289,7 @@ def test_several_knowledge_bases_are_searched_together(tmp_path: Path):
     assert len({chunk["id"] for chunk in chunks}) == 2
 
 
-def test_a_document_that_is_cancelled_has_what_its_component_did():
+async def test_a_document_that_is_cancelled_has_what_its_component_did():
     class Stops(Plugin):
         name = "stops"
 
@@ -310,14 +298,10 @@ def test_a_document_that_is_cancelled_has_what_its_component_did():
             await asyncio.Event().wait()
 
     stop: list[RunContext] = []
-
-    async def main() -> None:
-        model = ScriptedModel([call("calculator", expression="6*7"), "never"])
-        run = graph(model, tools=[{"component_name": "calculator"}], options={"plugins": [Stops()]}).start("q")
-        await until(lambda: stop)
-        run.cancel()
-        result = await run
-        assert (result.stop_reason, result.iterations, result.tools_used) == ("cancelled", 1, ["calculator"])
-        assert result.usage.requests == 1
-
-    go(main())
+    model = ScriptedModel([call("calculator", expression="6*7"), "never"])
+    run = graph(model, tools=[{"component_name": "calculator"}], options={"plugins": [Stops()]}).start("q")
+    await until(lambda: stop)
+    run.cancel()
+    result = await run
+    assert (result.stop_reason, result.iterations, result.tools_used) == ("cancelled", 1, ["calculator"])
+    assert result.usage.requests == 1

@@ -18,39 +18,30 @@ async def wipe(path: str) -> str:
     raise AssertionError("must not run")
 
 
-def test_a_call_is_recorded_as_a_run_with_its_outcome():
-    async def main() -> None:
-        journal = MemoryJournal()
-        outcome = await DirectCalls(Toolkit([add]), journal=journal).call("add", {"a": 2, "b": 3})
-        assert text_of(outcome.content) == "5"
-        [info] = await journal.list()
-        assert info.status == "finished"
-        kinds = [type(record.event) for record in await journal.load(info.run_id)]
-        assert kinds.index(ToolStarted) < kinds.index(ToolDone)
-
-    go(main())
+async def test_a_call_is_recorded_as_a_run_with_its_outcome():
+    journal = MemoryJournal()
+    outcome = await DirectCalls(Toolkit([add]), journal=journal).call("add", {"a": 2, "b": 3})
+    assert text_of(outcome.content) == "5"
+    [info] = await journal.list()
+    assert info.status == "finished"
+    kinds = [type(record.event) for record in await journal.load(info.run_id)]
+    assert kinds.index(ToolStarted) < kinds.index(ToolDone)
 
 
-def test_failures_are_outcomes():
-    async def main() -> None:
-        calls = DirectCalls(Toolkit([add]))
-        assert (await calls.call("add", {"a": "x"})).error == "invalid_args"
-        unknown = await calls.call("ad", {})
-        assert unknown.error == "unknown_tool"
-        assert "add" in text_of(unknown.content)
-
-    go(main())
+async def test_failures_are_outcomes():
+    calls = DirectCalls(Toolkit([add]))
+    assert (await calls.call("add", {"a": "x"})).error == "invalid_args"
+    unknown = await calls.call("ad", {})
+    assert unknown.error == "unknown_tool"
+    assert "add" in text_of(unknown.content)
 
 
-def test_what_needs_a_person_is_refused():
-    async def main() -> None:
-        for policy in ("ask", "deny"):
-            calls = DirectCalls(Toolkit([wipe.replace(approval=policy)]))
-            outcome = await calls.call("wipe", {"path": "/"})
-            assert outcome.error == "denied"
-            assert not outcome.executed
-
-    go(main())
+async def test_what_needs_a_person_is_refused():
+    for policy in ("ask", "deny"):
+        calls = DirectCalls(Toolkit([wipe.replace(approval=policy)]))
+        outcome = await calls.call("wipe", {"path": "/"})
+        assert outcome.error == "denied"
+        assert not outcome.executed
 
 
 def test_output_is_shown_while_the_tool_works():

@@ -42,45 +42,36 @@ def agents() -> tuple[Agent, Agent]:
     )
 
 
-def test_steps_are_runs_inside_it_in_the_same_journal():
-    async def main() -> None:
-        journal = MemoryJournal()
-        run = Relay(*agents(), journal=journal).start("q", run_id="r")
-        result = await run
-        assert (result.answer, result.stop_reason, result.metadata["relay"]) == ("got three", "answer", 2)
-        infos = {info.run_id: info for info in await journal.list()}
-        assert {name: info.parent for name, info in infos.items()} == {"r": "", "r.0": "r", "r.1": "r"}
-        assert all(info.status == "finished" for info in infos.values())
-
-    go(main())
+async def test_steps_are_runs_inside_it_in_the_same_journal():
+    journal = MemoryJournal()
+    run = Relay(*agents(), journal=journal).start("q", run_id="r")
+    result = await run
+    assert (result.answer, result.stop_reason, result.metadata["relay"]) == ("got three", "answer", 2)
+    infos = {info.run_id: info for info in await journal.list()}
+    assert {name: info.parent for name, info in infos.items()} == {"r": "", "r.0": "r", "r.1": "r"}
+    assert all(info.status == "finished" for info in infos.values())
 
 
-def test_whoever_watches_it_sees_the_records_of_its_steps():
-    async def main() -> None:
-        relay = Relay(*agents())
-        run = relay.prepare("q", run_id="r")
-        seen: list[str] = []
-        run.subscribe(lambda record: seen.append(record.run))
-        await relay.launch(run)
-        assert set(seen) == {"r", "r.0", "r.1"}
-
-    go(main())
+async def test_whoever_watches_it_sees_the_records_of_its_steps():
+    relay = Relay(*agents())
+    run = relay.prepare("q", run_id="r")
+    seen: list[str] = []
+    run.subscribe(lambda record: seen.append(record.run))
+    await relay.launch(run)
+    assert set(seen) == {"r", "r.0", "r.1"}
 
 
-def test_a_resumed_flow_takes_up_the_steps_it_has_begun():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first, second = agents()
-        await Relay(first, second, journal=journal).start("q", run_id="r")
-        records = await journal.load("r")
-        cut = MemoryJournal()
-        await cut.append(records[:1])
-        await cut.append(await journal.load("r.0"))
-        silent = Agent(ScriptedModel([]), [add], name="first")
-        result = await Relay(silent, second, journal=cut).resume("r")
-        assert result.answer == "got three"
-
-    go(main())
+async def test_a_resumed_flow_takes_up_the_steps_it_has_begun():
+    journal = MemoryJournal()
+    first, second = agents()
+    await Relay(first, second, journal=journal).start("q", run_id="r")
+    records = await journal.load("r")
+    cut = MemoryJournal()
+    await cut.append(records[:1])
+    await cut.append(await journal.load("r.0"))
+    silent = Agent(ScriptedModel([]), [add], name="first")
+    result = await Relay(silent, second, journal=cut).resume("r")
+    assert result.answer == "got three"
 
 
 def test_a_flow_that_does_nothing_has_no_answer_and_no_facts_of_its_own():

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, go, until
+from kit import call, until
 from programs import python
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.background import BackgroundAgents
@@ -46,48 +46,45 @@ def test_killed_in_parallel_branches_a_document_repeats_only_what_was_open(tmp_p
 
 
 @pytest.mark.parametrize("kind", ["handoff", "background"])
-def test_another_worker_of_temporal_goes_on_with_it(kind: str):
+async def test_another_worker_of_temporal_goes_on_with_it(kind: str):
     pytest.importorskip("temporalio")
     from temporalio.testing import ActivityEnvironment
 
     from treadle._durable.temporal import Advancer
 
-    async def main() -> None:
-        journal, reached, go_on = MemoryJournal(), asyncio.Event(), asyncio.Event()
+    journal, reached, go_on = MemoryJournal(), asyncio.Event(), asyncio.Event()
 
-        @tool(effect="pure", timeout=None)
-        async def look() -> str:
-            """Look."""
-            reached.set()
-            await go_on.wait()
-            return "found"
+    @tool(effect="pure", timeout=None)
+    async def look() -> str:
+        """Look."""
+        reached.set()
+        await go_on.wait()
+        return "found"
 
-        def inner(request: Any) -> Any:
-            return call("look") if len(request.messages) < 2 else "It is in the attic."
+    def inner(request: Any) -> Any:
+        return call("look") if len(request.messages) < 2 else "It is in the attic."
 
-        def outer(request: Any) -> Any:
-            words = [str(getattr(message, "content", "")) for message in request.messages]
-            if kind == "handoff":
-                return call("transfer_to_scout", reason="it knows")
-            ended = any("has ended" in text for text in words)
-            return words[-1] if ended else call("start_scout", task="look") if len(words) < 2 else "Too early."
+    def outer(request: Any) -> Any:
+        words = [str(getattr(message, "content", "")) for message in request.messages]
+        if kind == "handoff":
+            return call("transfer_to_scout", reason="it knows")
+        ended = any("has ended" in text for text in words)
+        return words[-1] if ended else call("start_scout", task="look") if len(words) < 2 else "Too early."
 
-        def worker() -> Advancer:
-            scout = Agent(ScriptedModel(inner), [look], name="scout")
-            handed = kind == "handoff"
-            tools, plugins = ([scout.as_handoff()], []) if handed else (None, [BackgroundAgents(scout)])
-            return Advancer({"agent": Agent(ScriptedModel(outer), tools, plugins=plugins)}, journal)
+    def worker() -> Advancer:
+        scout = Agent(ScriptedModel(inner), [look], name="scout")
+        handed = kind == "handoff"
+        tools, plugins = ([scout.as_handoff()], []) if handed else (None, [BackgroundAgents(scout)])
+        return Advancer({"agent": Agent(ScriptedModel(outer), tools, plugins=plugins)}, journal)
 
-        await journal.put(InboxItem("start-r", "r", "start", {"question": "Where is it?", "agent": "agent"}))
-        first = asyncio.create_task(ActivityEnvironment().run(worker().advance, "r"))
-        await until(reached.is_set)
-        first.cancel()  # the worker is shut down: it lets go without an end
-        await asyncio.wait([first])
-        assert not any(isinstance(record.event, ev.RunFinished) for record in await journal.load("r"))
-        go_on.set()
-        assert await ActivityEnvironment().run(worker().advance, "r") in ("answer", "final_tool")
-        last = (await journal.load("r"))[-1].event
-        assert isinstance(last, ev.RunFinished)
-        assert last.answer.endswith("It is in the attic.")
-
-    go(main())
+    await journal.put(InboxItem("start-r", "r", "start", {"question": "Where is it?", "agent": "agent"}))
+    first = asyncio.create_task(ActivityEnvironment().run(worker().advance, "r"))
+    await until(reached.is_set)
+    first.cancel()  # the worker is shut down: it lets go without an end
+    await asyncio.wait([first])
+    assert not any(isinstance(record.event, ev.RunFinished) for record in await journal.load("r"))
+    go_on.set()
+    assert await ActivityEnvironment().run(worker().advance, "r") in ("answer", "final_tool")
+    last = (await journal.load("r"))[-1].event
+    assert isinstance(last, ev.RunFinished)
+    assert last.answer.endswith("It is in the attic.")

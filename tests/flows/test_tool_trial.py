@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kit import add, go
+from kit import add
 from treadle import Agent, ConfigError, Plugin, ScriptedModel, tool
 from treadle._flows.tool_trial import ToolTrial, question_of, read_question
 from treadle._journal.memory import MemoryJournal
@@ -15,21 +15,18 @@ def trial(*tools: object, **options: object) -> tuple[ToolTrial, MemoryJournal, 
     return ToolTrial(Agent(model, tools=list(tools), journal=journal, name="demo", **options)), journal, model  # pyright: ignore
 
 
-def test_a_call_is_a_run_without_the_model():
-    async def main() -> None:
-        agent, journal, model = trial(add, answer="synthesize")
-        result = await agent.run(question_of("add", {"a": 2, "b": 3}))
-        assert (result.answer, result.stop_reason, result.success, model.requests) == ("5", "final_tool", True, [])
-        assert (await journal.info(result.run_id)).agent == "demo (tool by hand)"
-        wrong = await agent.run(question_of("add", {"a": "x"}))
-        assert not wrong.success
-        unknown = await agent.run(question_of("nothing", {}))
-        assert not unknown.success
-
-    go(main())
+async def test_a_call_is_a_run_without_the_model():
+    agent, journal, model = trial(add, answer="synthesize")
+    result = await agent.run(question_of("add", {"a": 2, "b": 3}))
+    assert (result.answer, result.stop_reason, result.success, model.requests) == ("5", "final_tool", True, [])
+    assert (await journal.info(result.run_id)).agent == "demo (tool by hand)"
+    wrong = await agent.run(question_of("add", {"a": "x"}))
+    assert not wrong.success
+    unknown = await agent.run(question_of("nothing", {}))
+    assert not unknown.success
 
 
-def test_approval_is_asked_for_and_the_run_goes_on_after_it():
+async def test_approval_is_asked_for_and_the_run_goes_on_after_it():
     made: list[str] = []
 
     @tool(approval="ask")
@@ -38,31 +35,25 @@ def test_approval_is_asked_for_and_the_run_goes_on_after_it():
         made.append(to)
         return "sent"
 
-    async def main() -> None:
-        agent, _, _ = trial(mail)
-        paused = await agent.run(question_of("mail", {"to": "ann"}))
-        assert (paused.stop_reason, made) == ("paused", [])
-        (waiting,) = paused.pending
-        assert (waiting.tool, waiting.args) == ("mail", {"to": "ann"})
-        refused = await agent.run(question_of("mail", {"to": "bob"}))
-        refused = await agent.resume(refused.run_id, approve=False)
-        assert (refused.success, made) == (False, [])
-        allowed = await agent.resume(paused.run_id, approve=True)
-        assert (allowed.success, allowed.answer, made) == (True, "sent", ["ann"])
-
-    go(main())
+    agent, _, _ = trial(mail)
+    paused = await agent.run(question_of("mail", {"to": "ann"}))
+    assert (paused.stop_reason, made) == ("paused", [])
+    (waiting,) = paused.pending
+    assert (waiting.tool, waiting.args) == ("mail", {"to": "ann"})
+    refused = await agent.run(question_of("mail", {"to": "bob"}))
+    refused = await agent.resume(refused.run_id, approve=False)
+    assert (refused.success, made) == (False, [])
+    allowed = await agent.resume(paused.run_id, approve=True)
+    assert (allowed.success, allowed.answer, made) == (True, "sent", ["ann"])
 
 
-def test_plug_ins_of_the_agent_may_refuse():
+async def test_plug_ins_of_the_agent_may_refuse():
     class Never(Plugin):
         async def before_tool(self, run: object, call: object) -> object:
             raise RuntimeError("no")
 
-    async def main() -> None:
-        agent, _, _ = trial(add, plugins=[Never()])
-        assert not (await agent.run(question_of("add", {"a": 2, "b": 3}))).success
-
-    go(main())
+    agent, _, _ = trial(add, plugins=[Never()])
+    assert not (await agent.run(question_of("add", {"a": 2, "b": 3}))).success
 
 
 @pytest.mark.parametrize("text", ["", "add", "add(", "add([1])", "add(x)"])

@@ -167,20 +167,17 @@ def test_a_run_without_an_answer_has_none():
         go(main())
 
 
-def test_the_grounds_alone_are_those_of_the_proof_and_say_when_they_are_not_whole(data: bytes):
-    async def main() -> None:
-        journal = open_journal("memory:")
-        long = " ".join(f"In May it rained on {n} days." for n in range(600))
-        agent = Agent(ScriptedModel([call("rain", month="May"), ANSWER, call("rain", month="May"), long, ""]), [rain])
-        agent.journal = journal
-        result = await agent.run("How often did it rain in May?")
-        grounds = await grounds_of_answer(journal, result.run_id)
-        assert grounds.complete
-        assert grounds.claims == verify_proof(await prove_answer(journal, result.run_id)).claims
-        much = await grounds_of_answer(journal, (await agent.run("How often did it rain in May?")).run_id)
-        assert (len(much.claims), much.complete) == (500, False)
-
-    go(main())
+async def test_the_grounds_alone_are_those_of_the_proof_and_say_when_they_are_not_whole(data: bytes):
+    journal = open_journal("memory:")
+    long = " ".join(f"In May it rained on {n} days." for n in range(600))
+    agent = Agent(ScriptedModel([call("rain", month="May"), ANSWER, call("rain", month="May"), long, ""]), [rain])
+    agent.journal = journal
+    result = await agent.run("How often did it rain in May?")
+    grounds = await grounds_of_answer(journal, result.run_id)
+    assert grounds.complete
+    assert grounds.claims == verify_proof(await prove_answer(journal, result.run_id)).claims
+    much = await grounds_of_answer(journal, (await agent.run("How often did it rain in May?")).run_id)
+    assert (len(much.claims), much.complete) == (500, False)
 
 
 @pytest.mark.parametrize("acts", [True, False])

@@ -101,41 +101,32 @@ def test_blame_covers_every_byte():
         blame(run.records, 0)
 
 
-def test_fork_goes_another_way_from_a_step():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first = Agent(
-            ScriptedModel([call("echo", text="a"), call("echo", text="b"), "first end"]), [echo], journal=journal
-        )
-        result = await first.run("q")
-        forked = await fork(journal, result.run_id, 2)
-        second_model = ScriptedModel([call("echo", text="c"), "second end"])
-        second = await Agent(second_model, [echo], journal=journal).resume(forked)
-        assert [step.args["text"] for step in second.steps] == ["a", "c"]
-        assert second.answer == "second end"
-        assert (await first.resume(result.run_id)).answer == "first end"
-        with pytest.raises(ConfigError, match="no step 9"):
-            await fork(journal, result.run_id, 9)
-
-    go(main())
+async def test_fork_goes_another_way_from_a_step():
+    journal = MemoryJournal()
+    first = Agent(ScriptedModel([call("echo", text="a"), call("echo", text="b"), "first end"]), [echo], journal=journal)
+    result = await first.run("q")
+    forked = await fork(journal, result.run_id, 2)
+    second_model = ScriptedModel([call("echo", text="c"), "second end"])
+    second = await Agent(second_model, [echo], journal=journal).resume(forked)
+    assert [step.args["text"] for step in second.steps] == ["a", "c"]
+    assert second.answer == "second end"
+    assert (await first.resume(result.run_id)).answer == "first end"
+    with pytest.raises(ConfigError, match="no step 9"):
+        await fork(journal, result.run_id, 9)
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_a_fork_says_that_it_is_one_and_a_restart_that_it_is_that(noted: bool):
+async def test_a_fork_says_that_it_is_one_and_a_restart_that_it_is_that(noted: bool):
     """Whatever the one who made it has noted about it."""
-
-    async def main() -> None:
-        journal = MemoryJournal()
-        result = await Agent(ScriptedModel([call("echo", text="a"), "end"]), [echo], journal=journal).run("q")
-        forked = await fork(journal, result.run_id, 2)
-        if noted:
-            last = (await journal.load(forked))[-1]
-            await journal.append([Record(forked, last.seq + 1, last.time, Noted("me", {"why": "to see"}))])
-        await Agent(ScriptedModel(["other end"]), [echo], journal=journal).resume(forked)
-        reasons = [r.event.reason for r in await journal.load(forked) if isinstance(r.event, Resumed)]
-        assert reasons == ["forked"]
-
-    go(main())
+    journal = MemoryJournal()
+    result = await Agent(ScriptedModel([call("echo", text="a"), "end"]), [echo], journal=journal).run("q")
+    forked = await fork(journal, result.run_id, 2)
+    if noted:
+        last = (await journal.load(forked))[-1]
+        await journal.append([Record(forked, last.seq + 1, last.time, Noted("me", {"why": "to see"}))])
+    await Agent(ScriptedModel(["other end"]), [echo], journal=journal).resume(forked)
+    reasons = [r.event.reason for r in await journal.load(forked) if isinstance(r.event, Resumed)]
+    assert reasons == ["forked"]
 
 
 # ---- differences: each is named with the place where it was found
@@ -236,17 +227,14 @@ def test_a_request_without_a_reply_has_no_tokens_to_share():
 # ---- forks
 
 
-def test_a_fork_needs_a_beginning_and_keeps_no_end():
-    async def main() -> None:
-        journal = MemoryJournal()
-        result = await Agent(ScriptedModel(["42"]), [add], journal=journal).run("q")
-        records = await journal.load(result.run_id)
-        with pytest.raises(ConfigError, match="at least the first record"):
-            await fork_at_record(journal, records, 0)
-        name = await fork_at_record(journal, records, len(records), new_id="copy")
-        assert name == "copy"
-        assert [type(record.event).__name__ for record in await journal.load("copy")][-1] != "RunFinished"
-        with pytest.raises(ConfigError, match="its steps are 1"):
-            await fork(journal, result.run_id, 2)
-
-    go(main())
+async def test_a_fork_needs_a_beginning_and_keeps_no_end():
+    journal = MemoryJournal()
+    result = await Agent(ScriptedModel(["42"]), [add], journal=journal).run("q")
+    records = await journal.load(result.run_id)
+    with pytest.raises(ConfigError, match="at least the first record"):
+        await fork_at_record(journal, records, 0)
+    name = await fork_at_record(journal, records, len(records), new_id="copy")
+    assert name == "copy"
+    assert [type(record.event).__name__ for record in await journal.load("copy")][-1] != "RunFinished"
+    with pytest.raises(ConfigError, match="its steps are 1"):
+        await fork(journal, result.run_id, 2)

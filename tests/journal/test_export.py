@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,16 @@ from treadle._types.errors import JournalError, RunNotFoundError
 from .logs import log
 
 
-def test_a_run_moves_from_one_kind_of_journal_to_another(tmp_path: Path):
-    async def main() -> None:
-        memory, file = MemoryJournal(), SqliteJournal(tmp_path / "journal.db")
-        await memory.append(log("a", 50))
-        data = await export_run(memory, "a")
-        assert await import_run(file, data) == "a"
-        there, here = await memory.load("a"), await file.load("a")
-        assert here[1:] == there[1:]
-        assert here[0].event.origin == "imported"
-        assert await export_run(file, "a") != data
-        await file.aclose()
-
-    asyncio.run(main())
+async def test_a_run_moves_from_one_kind_of_journal_to_another(tmp_path: Path):
+    memory, file = MemoryJournal(), SqliteJournal(tmp_path / "journal.db")
+    await memory.append(log("a", 50))
+    data = await export_run(memory, "a")
+    assert await import_run(file, data) == "a"
+    there, here = await memory.load("a"), await file.load("a")
+    assert here[1:] == there[1:]
+    assert here[0].event.origin == "imported"
+    assert await export_run(file, "a") != data
+    await file.aclose()
 
 
 @pytest.mark.parametrize(
@@ -43,45 +39,36 @@ def test_a_run_moves_from_one_kind_of_journal_to_another(tmp_path: Path):
     ],
     ids=["empty", "no header", "other format", "no records", "torn line", "missing line", "missing start"],
 )  # fmt: skip
-def test_a_damaged_export_is_refused_as_a_whole(change, message: str):  # pyright: ignore
-    async def main() -> None:
-        source, target = MemoryJournal(), MemoryJournal()
-        await source.append(log("a"))
-        lines = (await export_run(source, "a")).splitlines()
-        with pytest.raises(JournalError, match=message):
-            await import_run(target, b"\n".join(change(lines)))
-        with pytest.raises(RunNotFoundError):
-            await target.load("a")
-
-    asyncio.run(main())
+async def test_a_damaged_export_is_refused_as_a_whole(change, message: str):  # pyright: ignore
+    source, target = MemoryJournal(), MemoryJournal()
+    await source.append(log("a"))
+    lines = (await export_run(source, "a")).splitlines()
+    with pytest.raises(JournalError, match=message):
+        await import_run(target, b"\n".join(change(lines)))
+    with pytest.raises(RunNotFoundError):
+        await target.load("a")
 
 
-def test_what_people_noted_goes_with_a_run():
-    async def main() -> None:
-        source, target = MemoryJournal(), MemoryJournal()
-        await source.append(log("a"))
-        noted = await source.annotate("a", tags=["odd"], note="It read the wrong page.", thumb="down", title="The page")
-        await import_run(target, await export_run(source, "a"))
-        assert b"wrong page" not in await export_run(source, "a", notes=False)
-        found = await target.info("a")
-        assert (found.tags, found.note, found.thumb, found.title) == (
-            ("imported", *noted.tags),
-            noted.note,
-            noted.thumb,
-            noted.title,
-        )
-
-    asyncio.run(main())
+async def test_what_people_noted_goes_with_a_run():
+    source, target = MemoryJournal(), MemoryJournal()
+    await source.append(log("a"))
+    noted = await source.annotate("a", tags=["odd"], note="It read the wrong page.", thumb="down", title="The page")
+    await import_run(target, await export_run(source, "a"))
+    assert b"wrong page" not in await export_run(source, "a", notes=False)
+    found = await target.info("a")
+    assert (found.tags, found.note, found.thumb, found.title) == (
+        ("imported", *noted.tags),
+        noted.note,
+        noted.thumb,
+        noted.title,
+    )
 
 
-def test_a_failed_import_leaves_nothing_behind():
-    async def main() -> None:
-        source, target = MemoryJournal(), MemoryJournal()
-        await source.append(log("a"))
-        await source.append(log("b", parent="a"))
-        lines = (await export_run(source, "a")).splitlines()
-        with pytest.raises(JournalError):
-            await import_run(target, b"\n".join(lines[:-2] + lines[-1:]))
-        assert await target.list() == []
-
-    asyncio.run(main())
+async def test_a_failed_import_leaves_nothing_behind():
+    source, target = MemoryJournal(), MemoryJournal()
+    await source.append(log("a"))
+    await source.append(log("b", parent="a"))
+    lines = (await export_run(source, "a")).splitlines()
+    with pytest.raises(JournalError):
+        await import_run(target, b"\n".join(lines[:-2] + lines[-1:]))
+    assert await target.list() == []

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import assert_paired, go
+from kit import assert_paired
 from treadle import Agent, RunResult, ScriptedModel
 from treadle._cli.main import main
 from treadle._inspect.replay import blame, fork, replay
@@ -89,22 +89,19 @@ def check(result: RunResult, records: list[Record], answer: str) -> None:
     assert replayed.same, str(replayed.difference)
 
 
-def test_every_run_loads_and_is_listed(journal_file: Path):
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            listed = {info.run_id: info.status for info in await journal.list(limit=100) if not info.parent}
-            assert listed == RUNS
-            for info in await journal.list(limit=100):
-                records = await journal.load(info.run_id)
-                assert [record.seq for record in records] == list(range(info.records))
-                state = fold(records)
-                assert state.started is not None
-                assert (state.finished is not None, state.paused is not None) == (
-                    info.status == "finished",
-                    info.status == "paused",
-                )
-
-    go(work())
+async def test_every_run_loads_and_is_listed(journal_file: Path):
+    async with opened(journal_file) as journal:
+        listed = {info.run_id: info.status for info in await journal.list(limit=100) if not info.parent}
+        assert listed == RUNS
+        for info in await journal.list(limit=100):
+            records = await journal.load(info.run_id)
+            assert [record.seq for record in records] == list(range(info.records))
+            state = fold(records)
+            assert state.started is not None
+            assert (state.finished is not None, state.paused is not None) == (
+                info.status == "finished",
+                info.status == "paused",
+            )
 
 
 @pytest.mark.parametrize("run_id", RUNS)
@@ -118,65 +115,55 @@ def test_every_run_can_be_shown(
         assert "Casa Luna" in shown or "facts" in shown or "Ada" in shown or "all of it" in shown
 
 
-def test_every_run_renders_the_requests_that_were_sent(journal_file: Path):
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            for info in await journal.list(limit=100):
-                records = await journal.load(info.run_id)
-                replayed = replay(records)
-                assert replayed.same, f"{info.run_id}: {replayed.difference}"
-                assert replayed.requests == sum(isinstance(record.event, ThinkStarted) for record in records)
-                for record in records:
-                    if isinstance(record.event, ThinkStarted):
-                        assert blame(records, record.seq)
-
-    go(work())
+async def test_every_run_renders_the_requests_that_were_sent(journal_file: Path):
+    async with opened(journal_file) as journal:
+        for info in await journal.list(limit=100):
+            records = await journal.load(info.run_id)
+            replayed = replay(records)
+            assert replayed.same, f"{info.run_id}: {replayed.difference}"
+            assert replayed.requests == sum(isinstance(record.event, ThinkStarted) for record in records)
+            for record in records:
+                if isinstance(record.event, ThinkStarted):
+                    assert blame(records, record.seq)
 
 
 @pytest.mark.parametrize(("run_id", "step"), FORKS)
-def test_a_fork_sends_the_same_request_and_ends_well(run_id: str, step: int, journal_file: Path):
+async def test_a_fork_sends_the_same_request_and_ends_well(run_id: str, step: int, journal_file: Path):
     """The first request of the fork is, byte for byte, the one the old run sent: whatever held for it still holds."""
-
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            recorded = requests(await journal.load(run_id))
-            copy = await fork(journal, run_id, step)
-            before = len(await journal.load(copy))
-            sent: list[str] = []
-            agent, _ = agent_for(run_id, journal, sent)
-            result = await agent.resume(copy)
-            if paused := fold(await journal.load(copy)).paused:
-                result = await agent.resume(copy, approve={call.id: True for call in paused.calls})
-            records = await journal.load(copy)
-            first = requests(records[before:])[0]
-            original = next(request for request in recorded if request.iteration == step)
-            assert (first.digest, first.iteration) == (original.digest, step)
-            if run_id == "guards-answer-only":
-                assert result.answer == "It is not known."
-            else:
-                check(result, records, "3 stars" if run_id == "guards-tiny" else ANSWERS[run_id.split("-")[0]])
-
-    go(work())
+    async with opened(journal_file) as journal:
+        recorded = requests(await journal.load(run_id))
+        copy = await fork(journal, run_id, step)
+        before = len(await journal.load(copy))
+        sent: list[str] = []
+        agent, _ = agent_for(run_id, journal, sent)
+        result = await agent.resume(copy)
+        if paused := fold(await journal.load(copy)).paused:
+            result = await agent.resume(copy, approve={call.id: True for call in paused.calls})
+        records = await journal.load(copy)
+        first = requests(records[before:])[0]
+        original = next(request for request in recorded if request.iteration == step)
+        assert (first.digest, first.iteration) == (original.digest, step)
+        if run_id == "guards-answer-only":
+            assert result.answer == "It is not known."
+        else:
+            check(result, records, "3 stars" if run_id == "guards-tiny" else ANSWERS[run_id.split("-")[0]])
 
 
 @pytest.mark.parametrize("run_id", UNFINISHED)
-def test_a_paused_or_killed_run_is_resumed_and_ends_well(run_id: str, journal_file: Path):
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            before = await journal.load(run_id)
-            sent: list[str] = []
-            agent, model = agent_for(run_id, journal, sent)
-            result = await agent.resume(run_id, approve=True)
-            records = await journal.load(run_id)
-            assert records[: len(before)] == before
-            check(result, records, ANSWERS[run_id.split("-")[0]])
-            assert sent == ["ada@example.org"] * run_id.startswith("approval")
-            if run_id.startswith("selection"):
-                assert [request.component for request in model.requests] == ["loop", "loop"], "tools are selected once"
-            if run_id.startswith("dag"):
-                check_steps(records)
-
-    go(work())
+async def test_a_paused_or_killed_run_is_resumed_and_ends_well(run_id: str, journal_file: Path):
+    async with opened(journal_file) as journal:
+        before = await journal.load(run_id)
+        sent: list[str] = []
+        agent, model = agent_for(run_id, journal, sent)
+        result = await agent.resume(run_id, approve=True)
+        records = await journal.load(run_id)
+        assert records[: len(before)] == before
+        check(result, records, ANSWERS[run_id.split("-")[0]])
+        assert sent == ["ada@example.org"] * run_id.startswith("approval")
+        if run_id.startswith("selection"):
+            assert [request.component for request in model.requests] == ["loop", "loop"], "tools are selected once"
+        if run_id.startswith("dag"):
+            check_steps(records)
 
 
 @pytest.mark.parametrize(
@@ -184,20 +171,16 @@ def test_a_paused_or_killed_run_is_resumed_and_ends_well(run_id: str, journal_fi
     [("I cannot tell.", False, 1), ("It costs 440 EUR.", True, 2)],
     ids=["gives up", "unsourced number"],
 )
-def test_what_was_objected_to_before_the_fork_counts_after_it(
+async def test_what_was_objected_to_before_the_fork_counts_after_it(
     answer: str, successful: bool, requests_made: int, journal_file: Path
 ):
     """In the old run a model gave up once, which is objected to once, and had one of two objections to a number."""
     reply = {"action": "final_answer", "final_answer": answer, "task_successful": successful}
     model = ScriptedModel([json.dumps(reply)], profile=SMALL, repeat_last=True)
-
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            copy = await fork(journal, "guards-finished", 9)
-            result = await Agent(model, ROOMS, journal=journal).resume(copy)
-            assert (result.answer, len(model.requests)) == (answer, requests_made)
-
-    go(work())
+    async with opened(journal_file) as journal:
+        copy = await fork(journal, "guards-finished", 9)
+        result = await Agent(model, ROOMS, journal=journal).resume(copy)
+        assert (result.answer, len(model.requests)) == (answer, requests_made)
 
 
 def check_steps(records: list[Record]) -> None:
@@ -209,14 +192,11 @@ def check_steps(records: list[Record]) -> None:
     assert started == Counter("abcd")
 
 
-def test_a_denied_call_is_not_made(journal_file: Path):
-    async def work() -> None:
-        async with opened(journal_file) as journal:
-            sent: list[str] = []
-            agent, _ = agent_for("approval-paused", journal, sent)
-            result = await agent.resume("approval-paused", approve={"call_mail": False})
-            check(result, await journal.load("approval-paused"), "The mail is sent.")
-            assert sent == []
-            assert result.steps[0].error
-
-    go(work())
+async def test_a_denied_call_is_not_made(journal_file: Path):
+    async with opened(journal_file) as journal:
+        sent: list[str] = []
+        agent, _ = agent_for("approval-paused", journal, sent)
+        result = await agent.resume("approval-paused", approve={"call_mail": False})
+        check(result, await journal.load("approval-paused"), "The mail is sent.")
+        assert sent == []
+        assert result.steps[0].error

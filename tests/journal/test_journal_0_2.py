@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kit import assert_paired, go
+from kit import assert_paired
 from treadle import RunResult
 from treadle._cli.main import main
 from treadle._inspect.replay import blame, fork, replay
@@ -37,25 +37,22 @@ def check(result: RunResult, records: list[Record], run_id: str) -> None:
     assert replayed.same, str(replayed.difference)
 
 
-def test_all_runs_load_and_replay(journal_file: Path):
-    async def work() -> None:
-        journal = SqliteJournal(journal_file)
-        runs = {info.run_id: info for info in await journal.list(limit=100)}
-        assert {run_id for run_id, info in runs.items() if not info.parent} == {*QUESTIONS}
-        assert {run_id for run_id, info in runs.items() if info.status == "paused"} == PAUSED
-        assert any(info.parent == "handoff" for info in runs.values())
-        kinds: set[type] = set()
-        for run_id in runs:
-            records = await journal.load(run_id)
-            replayed = replay(records)
-            assert replayed.same, f"{run_id}: {replayed.difference}"
-            for record in records:
-                kinds.add(type(record.event))
-                assert not isinstance(record.event, ThinkStarted) or blame(records, record.seq)
-        assert {ContextCompacted, StepDone} <= kinds
-        await journal.aclose()
-
-    go(work())
+async def test_all_runs_load_and_replay(journal_file: Path):
+    journal = SqliteJournal(journal_file)
+    runs = {info.run_id: info for info in await journal.list(limit=100)}
+    assert {run_id for run_id, info in runs.items() if not info.parent} == {*QUESTIONS}
+    assert {run_id for run_id, info in runs.items() if info.status == "paused"} == PAUSED
+    assert any(info.parent == "handoff" for info in runs.values())
+    kinds: set[type] = set()
+    for run_id in runs:
+        records = await journal.load(run_id)
+        replayed = replay(records)
+        assert replayed.same, f"{run_id}: {replayed.difference}"
+        for record in records:
+            kinds.add(type(record.event))
+            assert not isinstance(record.event, ThinkStarted) or blame(records, record.seq)
+    assert {ContextCompacted, StepDone} <= kinds
+    await journal.aclose()
 
 
 def test_all_runs_are_shown(journal_file: Path, capsys: pytest.CaptureFixture[str]):
@@ -66,32 +63,28 @@ def test_all_runs_are_shown(journal_file: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("run_id", QUESTIONS)
-def test_a_run_is_resumed_or_forked(run_id: str, journal_file: Path):
+async def test_a_run_is_resumed_or_forked(run_id: str, journal_file: Path):
     """A fork before the second request sends, byte for byte, the request that the old run sent."""
-
-    async def work() -> None:
-        journal, sent = SqliteJournal(journal_file), list[str]()
-        agent = agent_for(run_id, journal, sent)
-        decided = {"results": {"call_look": "a cat"}} if run_id == "external" else {"approve": True}
-        if run_id in PAUSED:
-            before = await journal.load(run_id)
-            result = await agent.resume(run_id, **decided)
-            after = await journal.load(run_id)
-            assert after[: len(before)] == before
-            check(result, after, run_id)
-        if run_id != "plan":  # whose steps have requests of their own
-            copy = await fork(journal, run_id, 1)
-            result = await agent.resume(copy)
-            if fold(await journal.load(copy)).paused:
-                result = await agent.resume(copy, **decided)
-            records = await journal.load(copy)
-            check(result, records, run_id)
-            first, recorded = (
-                next(record.event.digest for record in log if isinstance(record.event, ThinkStarted))
-                for log in (records, await journal.load(run_id))
-            )
-            assert first == recorded
-        assert sent == ["ada@example.org"] * (2 * (run_id == "approval"))
-        await journal.aclose()
-
-    go(work())
+    journal, sent = SqliteJournal(journal_file), list[str]()
+    agent = agent_for(run_id, journal, sent)
+    decided = {"results": {"call_look": "a cat"}} if run_id == "external" else {"approve": True}
+    if run_id in PAUSED:
+        before = await journal.load(run_id)
+        result = await agent.resume(run_id, **decided)
+        after = await journal.load(run_id)
+        assert after[: len(before)] == before
+        check(result, after, run_id)
+    if run_id != "plan":  # whose steps have requests of their own
+        copy = await fork(journal, run_id, 1)
+        result = await agent.resume(copy)
+        if fold(await journal.load(copy)).paused:
+            result = await agent.resume(copy, **decided)
+        records = await journal.load(copy)
+        check(result, records, run_id)
+        first, recorded = (
+            next(record.event.digest for record in log if isinstance(record.event, ThinkStarted))
+            for log in (records, await journal.load(run_id))
+        )
+        assert first == recorded
+    assert sent == ["ada@example.org"] * (2 * (run_id == "approval"))
+    await journal.aclose()

@@ -32,17 +32,14 @@ async def execute(postgres: str, sql: str) -> None:
         await con.close()
 
 
-def test_a_damaged_record_is_named(postgres: str, schema: str):
-    async def main() -> None:
-        journal = PostgresJournal(postgres, schema=schema)
-        await journal.append(log("a"))
-        await execute(postgres, f"UPDATE {schema}.records SET data = replace(data, '384', '385') WHERE seq = 5")
-        with pytest.raises(CorruptLogError, match="a#5"):
-            await journal.load("a")
-        assert len(await journal.load("a", salvage=True)) == 5
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_damaged_record_is_named(postgres: str, schema: str):
+    journal = PostgresJournal(postgres, schema=schema)
+    await journal.append(log("a"))
+    await execute(postgres, f"UPDATE {schema}.records SET data = replace(data, '384', '385') WHERE seq = 5")
+    with pytest.raises(CorruptLogError, match="a#5"):
+        await journal.load("a")
+    assert len(await journal.load("a", salvage=True)) == 5
+    await journal.aclose()
 
 
 def test_an_older_database_is_migrated_and_a_newer_one_refused(

@@ -34,19 +34,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal.db"
 
 
-def test_a_content_is_stored_once_and_outside_of_the_rows(path: Path):
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        await journal.append(with_files("a"))
-        await journal.append(with_files("b"))
-        assert counts(path) == (1, 2)
-        await journal.delete("a")
-        assert counts(path) == (1, 1)
-        await journal.delete("b")
-        assert counts(path) == (0, 0)
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_content_is_stored_once_and_outside_of_the_rows(path: Path):
+    journal = SqliteJournal(path)
+    await journal.append(with_files("a"))
+    await journal.append(with_files("b"))
+    assert counts(path) == (1, 2)
+    await journal.delete("a")
+    assert counts(path) == (1, 1)
+    await journal.delete("b")
+    assert counts(path) == (0, 0)
+    await journal.aclose()
 
 
 def counts(path: Path) -> tuple[int, int]:
@@ -59,20 +56,17 @@ def counts(path: Path) -> tuple[int, int]:
     return contents, uses
 
 
-def test_a_damaged_content_is_a_damaged_record(path: Path):
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        await journal.append(with_files("a"))
-        con = sqlite3.connect(path)
-        con.execute("UPDATE contents SET data = x'00'")
-        con.commit()
-        con.close()
-        with pytest.raises(CorruptLogError, match=r"record a#0 cannot be read: the content \w+ of p.png is missing"):
-            await journal.load("a")
-        assert await journal.load("a", salvage=True) == []
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_damaged_content_is_a_damaged_record(path: Path):
+    journal = SqliteJournal(path)
+    await journal.append(with_files("a"))
+    con = sqlite3.connect(path)
+    con.execute("UPDATE contents SET data = x'00'")
+    con.commit()
+    con.close()
+    with pytest.raises(CorruptLogError, match=r"record a#0 cannot be read: the content \w+ of p.png is missing"):
+        await journal.load("a")
+    assert await journal.load("a", salvage=True) == []
+    await journal.aclose()
 
 
 async def closed(path: Path) -> None:
@@ -81,21 +75,18 @@ async def closed(path: Path) -> None:
     await journal.aclose()
 
 
-def test_a_hundred_runs_at_once(path: Path):
-    async def main() -> None:
-        journal = SqliteJournal(path)
+async def test_a_hundred_runs_at_once(path: Path):
+    journal = SqliteJournal(path)
 
-        async def one(run: str) -> None:
-            for item in log(run, 22):
-                await journal.append([item])
-                await asyncio.sleep(0)
+    async def one(run: str) -> None:
+        for item in log(run, 22):
+            await journal.append([item])
+            await asyncio.sleep(0)
 
-        await asyncio.gather(*(one(f"r{n}") for n in range(100)))
-        for n in range(100):
-            assert len(await journal.load(f"r{n}")) == 25
-        await journal.aclose()
-
-    asyncio.run(main())
+    await asyncio.gather(*(one(f"r{n}") for n in range(100)))
+    for n in range(100):
+        assert len(await journal.load(f"r{n}")) == 25
+    await journal.aclose()
 
 
 @pytest.fixture
@@ -121,23 +112,22 @@ async def fill_until_it_fails(journal: SqliteJournal, run: str = "a") -> int:
     raise AssertionError("it never got full")
 
 
-def test_a_full_disk_stops_the_run_and_keeps_the_log(tiny_disk: Path):
-    async def main() -> None:
-        ballast = tiny_disk / "ballast"
-        ballast.write_bytes(bytes(100_000))
-        journal = SqliteJournal(tiny_disk / "journal.db")
-        stored = await fill_until_it_fails(journal)
-        assert len(await journal.load("a")) == stored
-        ballast.unlink()
-        await journal.append([done("a", stored)])
-        assert len(await journal.load("a")) == stored + 1
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_full_disk_stops_the_run_and_keeps_the_log(tiny_disk: Path):
+    ballast = tiny_disk / "ballast"
+    ballast.write_bytes(bytes(100_000))
+    journal = SqliteJournal(tiny_disk / "journal.db")
+    stored = await fill_until_it_fails(journal)
+    assert len(await journal.load("a")) == stored
+    ballast.unlink()
+    await journal.append([done("a", stored)])
+    assert len(await journal.load("a")) == stored + 1
+    await journal.aclose()
 
 
 @pytest.mark.parametrize("synchronous", ["NORMAL", "FULL"])
-def test_a_full_database_stops_the_run_and_keeps_the_log(path: Path, synchronous: str, monkeypatch: pytest.MonkeyPatch):
+async def test_a_full_database_stops_the_run_and_keeps_the_log(
+    path: Path, synchronous: str, monkeypatch: pytest.MonkeyPatch
+):
     prepare = sqlite_store.prepare
 
     def small(con: sqlite3.Connection, synchronous: str) -> None:
@@ -145,14 +135,10 @@ def test_a_full_database_stops_the_run_and_keeps_the_log(path: Path, synchronous
         con.execute("PRAGMA max_page_count = 60")
 
     monkeypatch.setattr(sqlite_store, "prepare", small)
-
-    async def main() -> None:
-        journal = SqliteJournal(path, synchronous=synchronous)  # pyright: ignore
-        stored = await fill_until_it_fails(journal)
-        assert [r.seq for r in await journal.load("a")] == list(range(stored))
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path, synchronous=synchronous)  # pyright: ignore
+    stored = await fill_until_it_fails(journal)
+    assert [r.seq for r in await journal.load("a")] == list(range(stored))
+    await journal.aclose()
 
 
 def test_a_read_only_journal_reads_and_does_not_write(path: Path):
@@ -188,44 +174,32 @@ def test_a_file_that_cannot_be_written_says_what_to_do(path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="modes do not bind root")
-def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path):
+async def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path):
     tmp_path.chmod(0o500)
-
-    async def main() -> None:
-        with pytest.raises(JournalError, match="cannot be created"):
-            await SqliteJournal(tmp_path / "journal.db").append([started("a")])
-
-    asyncio.run(main())
+    with pytest.raises(JournalError, match="cannot be created"):
+        await SqliteJournal(tmp_path / "journal.db").append([started("a")])
 
 
-def test_an_impossible_path_says_what_to_do(tmp_path: Path):
+async def test_an_impossible_path_says_what_to_do(tmp_path: Path):
     (tmp_path / "file").write_text("")
-
-    async def main() -> None:
-        for path in (tmp_path, tmp_path / "file" / "journal.db"):
-            journal = SqliteJournal(path)
-            with pytest.raises(JournalError, match="give it another path"):
-                await journal.append([started("a")])
-            await journal.aclose()
-
-    asyncio.run(main())
+    for path in (tmp_path, tmp_path / "file" / "journal.db"):
+        journal = SqliteJournal(path)
+        with pytest.raises(JournalError, match="give it another path"):
+            await journal.append([started("a")])
+        await journal.aclose()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are a Unix thing")
-def test_the_default_file_is_private_and_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_the_default_file_is_private_and_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "deep" / "state"))
-
-    async def main() -> None:
-        journal = SqliteJournal()
-        assert journal.path == tmp_path / "deep" / "state" / "journal.db"
-        assert not journal.path.parent.exists(), "nothing happens before it is used"
-        await journal.append([started("a")])
-        for file in journal.path.parent.iterdir():
-            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
-        assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal()
+    assert journal.path == tmp_path / "deep" / "state" / "journal.db"
+    assert not journal.path.parent.exists(), "nothing happens before it is used"
+    await journal.append([started("a")])
+    for file in journal.path.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
+    await journal.aclose()
 
 
 def test_any_file_name_will_do(tmp_path: Path):
@@ -234,7 +208,7 @@ def test_any_file_name_will_do(tmp_path: Path):
     assert path.stat().st_size > 0
 
 
-def test_flipped_bytes_are_said_to_be_damage_and_the_rest_is_read(tmp_path: Path):
+async def test_flipped_bytes_are_said_to_be_damage_and_the_rest_is_read(tmp_path: Path):
     """Whatever is damaged, nothing but an error of ours comes of it; what is intact is loaded."""
     whole = tmp_path / "whole.db"
 
@@ -263,12 +237,9 @@ def test_flipped_bytes_are_said_to_be_damage_and_the_rest_is_read(tmp_path: Path
         await journal.aclose()
         return salvaged
 
-    async def main() -> None:
-        await written()
-        counts = [await read(damaged(seed)) for seed in range(40)]
-        assert sum(counts) > 40, "most of the records are read"
-
-    asyncio.run(main())
+    await written()
+    counts = [await read(damaged(seed)) for seed in range(40)]
+    assert sum(counts) > 40, "most of the records are read"
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -279,19 +250,15 @@ def test_flipped_bytes_are_said_to_be_damage_and_the_rest_is_read(tmp_path: Path
         "CREATE VIEW v AS SELECT * FROM records",
     ],
 )
-def test_code_in_a_file_from_somebody_else_does_not_run(tmp_path: Path, code: str, read_only: bool):
+async def test_code_in_a_file_from_somebody_else_does_not_run(tmp_path: Path, code: str, read_only: bool):
     path = tmp_path / "journal.db"
-
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        await journal.append(log("a"))
-        await journal.aclose()
-        with closing(sqlite3.connect(path)) as con:
-            con.execute(code)
-            con.commit()
-        foreign = SqliteJournal(path, read_only=read_only)
-        with pytest.raises(JournalError, match=r"has the (trigger 't'|view 'v'), which no journal has"):
-            await foreign.load("a")
-        await foreign.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path)
+    await journal.append(log("a"))
+    await journal.aclose()
+    with closing(sqlite3.connect(path)) as con:
+        con.execute(code)
+        con.commit()
+    foreign = SqliteJournal(path, read_only=read_only)
+    with pytest.raises(JournalError, match=r"has the (trigger 't'|view 'v'), which no journal has"):
+        await foreign.load("a")
+    await foreign.aclose()

@@ -84,32 +84,28 @@ def test_a_kill_neither_loses_a_confirmed_record_nor_leaves_half_of_one(tmp_path
     con.close()
 
 
-def test_two_processes_cannot_drive_one_run(tmp_path: Path):
+async def test_two_processes_cannot_drive_one_run(tmp_path: Path):
     path = tmp_path / "journal.db"
     process = writer_process(path, "p")
     assert process.stdout is not None
     process.stdout.readline()
-
-    async def meet() -> None:
-        journal = SqliteJournal(path)
-        with pytest.raises(RunBusyError, match=f"process {process.pid}"):
-            await journal.claim("p-0", "me")
-        with pytest.raises(RunBusyError, match=f"process {process.pid}"):
-            await journal.append([done("p-0", len(await journal.load("p-0")))])
-        with pytest.raises(RunBusyError):
-            await journal.delete("p-0")
-        assert (await journal.list())[0].status == "running"
-        await journal.append(log("mine"))  # other runs of both processes are not affected
-        process.kill()
-        process.stdout.read()  # pyright: ignore
-        # Its exit status is not read yet: such a process (a zombie) counts as ended.
-        identity = ProcessIdentity(this_process().host, process.pid, "")
-        while is_alive(identity) is not False:  # noqa: ASYNC110 - it depends on another process
-            await asyncio.sleep(0.01)
-        assert await journal.claim("p-0", "me") == 2
+    journal = SqliteJournal(path)
+    with pytest.raises(RunBusyError, match=f"process {process.pid}"):
+        await journal.claim("p-0", "me")
+    with pytest.raises(RunBusyError, match=f"process {process.pid}"):
         await journal.append([done("p-0", len(await journal.load("p-0")))])
-        await journal.aclose()
-
-    asyncio.run(meet())
+    with pytest.raises(RunBusyError):
+        await journal.delete("p-0")
+    assert (await journal.list())[0].status == "running"
+    await journal.append(log("mine"))  # other runs of both processes are not affected
+    process.kill()
+    process.stdout.read()  # pyright: ignore
+    # Its exit status is not read yet: such a process (a zombie) counts as ended.
+    identity = ProcessIdentity(this_process().host, process.pid, "")
+    while is_alive(identity) is not False:  # noqa: ASYNC110 - it depends on another process
+        await asyncio.sleep(0.01)
+    assert await journal.claim("p-0", "me") == 2
+    await journal.append([done("p-0", len(await journal.load("p-0")))])
+    await journal.aclose()
     process.wait()
     process.stdout.close()

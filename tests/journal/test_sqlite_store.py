@@ -57,48 +57,39 @@ async def closed(path: Path, run: str = "a", steps: int = 3) -> None:
     ],
     ids=["torn", "one digit", "not UTF-8", "empty"],
 )
-def test_a_damaged_last_record_is_named_and_the_rest_can_be_read(path: Path, damage: str):
-    async def main() -> None:
-        await closed(path)
-        execute(path, damage)
-        journal = SqliteJournal(path)
-        with pytest.raises(CorruptLogError, match=r"a#5.*5 records before it are intact.*salvage"):
-            await journal.load("a")
-        assert [r.seq for r in await journal.load("a", salvage=True)] == [0, 1, 2, 3, 4]
-        data = await export_run(journal, "a", salvage=True)
-        await journal.delete("a")
-        await import_run(journal, data)
-        assert len(await journal.load("a")) == 5 + 2  # it is a fork, and parked
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_damaged_last_record_is_named_and_the_rest_can_be_read(path: Path, damage: str):
+    await closed(path)
+    execute(path, damage)
+    journal = SqliteJournal(path)
+    with pytest.raises(CorruptLogError, match=r"a#5.*5 records before it are intact.*salvage"):
+        await journal.load("a")
+    assert [r.seq for r in await journal.load("a", salvage=True)] == [0, 1, 2, 3, 4]
+    data = await export_run(journal, "a", salvage=True)
+    await journal.delete("a")
+    await import_run(journal, data)
+    assert len(await journal.load("a")) == 5 + 2  # it is a fork, and parked
+    await journal.aclose()
 
 
-def test_a_well_formed_record_of_an_unknown_type_is_damage(path: Path):
-    async def main() -> None:
-        journal = await filled(path)
-        await journal.append([started("b"), record("b", 1, Noted("x"))])
-        text = '{"type":"nonsense"}'
-        execute(path, "UPDATE records SET data = ?, sum = ? WHERE key = 2 << 24 | 1", text, zlib.crc32(text.encode()))
-        with pytest.raises(CorruptLogError, match=r"b#1.*nonsense"):
-            await journal.load("b")
-        assert len(await journal.load("a")) == 6
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_well_formed_record_of_an_unknown_type_is_damage(path: Path):
+    journal = await filled(path)
+    await journal.append([started("b"), record("b", 1, Noted("x"))])
+    text = '{"type":"nonsense"}'
+    execute(path, "UPDATE records SET data = ?, sum = ? WHERE key = 2 << 24 | 1", text, zlib.crc32(text.encode()))
+    with pytest.raises(CorruptLogError, match=r"b#1.*nonsense"):
+        await journal.load("b")
+    assert len(await journal.load("a")) == 6
+    await journal.aclose()
 
 
-def test_a_missing_record_is_named(path: Path):
-    async def main() -> None:
-        await closed(path)
-        execute(path, "DELETE FROM records WHERE key & 0xffffff = 2")
-        journal = SqliteJournal(path)
-        with pytest.raises(CorruptLogError, match="a#2 is missing"):
-            await journal.load("a")
-        assert len(await journal.load("a", salvage=True)) == 2
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_a_missing_record_is_named(path: Path):
+    await closed(path)
+    execute(path, "DELETE FROM records WHERE key & 0xffffff = 2")
+    journal = SqliteJournal(path)
+    with pytest.raises(CorruptLogError, match="a#2 is missing"):
+        await journal.load("a")
+    assert len(await journal.load("a", salvage=True)) == 2
+    await journal.aclose()
 
 
 def test_a_damaged_page_is_named_and_the_records_before_it_can_be_read(path: Path):
@@ -123,35 +114,27 @@ def test_a_damaged_page_is_named_and_the_records_before_it_can_be_read(path: Pat
 @pytest.mark.parametrize(
     "content", [b"this is not a database" * 400, b"SQLite format 3\x00" + b"\xff" * 8000], ids=["text", "header"]
 )
-def test_a_damaged_file_says_what_to_do(path: Path, content: bytes):
+async def test_a_damaged_file_says_what_to_do(path: Path, content: bytes):
     path.write_bytes(content)
-
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        with pytest.raises(CorruptLogError, match=r"damaged.*recover"):
-            await journal.append([started("a")])
-        with pytest.raises(CorruptLogError):
-            await journal.list()
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path)
+    with pytest.raises(CorruptLogError, match=r"damaged.*recover"):
+        await journal.append([started("a")])
+    with pytest.raises(CorruptLogError):
+        await journal.list()
+    await journal.aclose()
     assert path.read_bytes() == content
 
 
 # Versions
 
 
-def test_another_programs_database_is_refused_unchanged(path: Path):
+async def test_another_programs_database_is_refused_unchanged(path: Path):
     execute(path, "CREATE TABLE precious(x)")
     before = path.read_bytes()
-
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        with pytest.raises(JournalError, match="another program"):
-            await journal.append([started("a")])
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path)
+    with pytest.raises(JournalError, match="another program"):
+        await journal.append([started("a")])
+    await journal.aclose()
     assert path.read_bytes() == before
 
 
@@ -229,30 +212,24 @@ def test_the_log_can_be_read_with_a_sqlite_shell(path: Path):
 # Records and claims
 
 
-def test_the_number_of_a_deleted_run_is_not_used_again(path: Path):
-    async def main() -> None:
-        driver, other = SqliteJournal(path), SqliteJournal(path)
-        await driver.append([started("a"), done("a", 1)])
-        await other.delete("a")
-        await other.append([started("b"), done("b", 1)])
-        with pytest.raises(JournalError, match="deleted"):
-            await driver.append([done("a", 2)])
-        assert len(await other.load("b")) == 2
-        await driver.aclose()
-        await other.aclose()
-
-    asyncio.run(main())
+async def test_the_number_of_a_deleted_run_is_not_used_again(path: Path):
+    driver, other = SqliteJournal(path), SqliteJournal(path)
+    await driver.append([started("a"), done("a", 1)])
+    await other.delete("a")
+    await other.append([started("b"), done("b", 1)])
+    with pytest.raises(JournalError, match="deleted"):
+        await driver.append([done("a", 2)])
+    assert len(await other.load("b")) == 2
+    await driver.aclose()
+    await other.aclose()
 
 
-def test_gc_returns_space_to_the_disk(path: Path):
-    async def main() -> None:
-        journal = await filled(path, "a", 2000)
-        await journal.append(log("b"))
-        await journal.delete("b")
-        assert await journal.gc(older_than=-1) == ["a"]
-        await journal.aclose()
-
-    asyncio.run(main())
+async def test_gc_returns_space_to_the_disk(path: Path):
+    journal = await filled(path, "a", 2000)
+    await journal.append(log("b"))
+    await journal.delete("b")
+    assert await journal.gc(older_than=-1) == ["a"]
+    await journal.aclose()
     assert path.stat().st_size < 100_000
 
 
@@ -282,40 +259,34 @@ def move_claim(path: Path, run: str, until: float) -> None:
     execute(path, "UPDATE claims SET host = 'elsewhere', until = ? WHERE run = ?", until, run)
 
 
-def test_a_claim_of_another_machine_holds_until_its_lease_expires_and_is_fenced_out_then(path: Path):
-    async def main() -> None:
-        old, new = SqliteJournal(path), SqliteJournal(path)
-        await old.claim("a", "old")
-        await old.append([started("a")])
-        move_claim(path, "a", time.time() + 60)
-        with pytest.raises(RunBusyError, match="old"):
-            await new.claim("a", "new")
-        move_claim(path, "a", time.time() - 1)
-        assert await new.claim("a", "new") == 2
-        with pytest.raises(RunBusyError, match="new"):
-            await old.append([done("a", 1, "too late")])
-        await new.append([done("a", 1)])
-        await new.release("a", "new")
-        with pytest.raises(RunBusyError, match="nobody"):
-            await old.append([done("a", 2, "too late still")])
-        assert len(await new.load("a")) == 2
-        await old.aclose()
-        assert await new.claim("a", "newer") == 3
-        await new.aclose()
-
-    asyncio.run(main())
+async def test_a_claim_of_another_machine_holds_until_its_lease_expires_and_is_fenced_out_then(path: Path):
+    old, new = SqliteJournal(path), SqliteJournal(path)
+    await old.claim("a", "old")
+    await old.append([started("a")])
+    move_claim(path, "a", time.time() + 60)
+    with pytest.raises(RunBusyError, match="old"):
+        await new.claim("a", "new")
+    move_claim(path, "a", time.time() - 1)
+    assert await new.claim("a", "new") == 2
+    with pytest.raises(RunBusyError, match="new"):
+        await old.append([done("a", 1, "too late")])
+    await new.append([done("a", 1)])
+    await new.release("a", "new")
+    with pytest.raises(RunBusyError, match="nobody"):
+        await old.append([done("a", 2, "too late still")])
+    assert len(await new.load("a")) == 2
+    await old.aclose()
+    assert await new.claim("a", "newer") == 3
+    await new.aclose()
 
 
-def test_a_driver_renews_its_claims(path: Path):
-    async def main() -> None:
-        driver = SqliteJournal(path, lease=0.2)
-        await driver.claim("a", "driver")
-        ends = [execute(path, "SELECT until FROM claims")[0][0]]
-        while len(ends) < 3:
-            await asyncio.sleep(0.01)
-            if (until := execute(path, "SELECT until FROM claims")[0][0]) != ends[-1]:
-                ends.append(until)
-        assert ends == sorted(ends)  # pyright: ignore
-        await driver.aclose()
-
-    asyncio.run(main())
+async def test_a_driver_renews_its_claims(path: Path):
+    driver = SqliteJournal(path, lease=0.2)
+    await driver.claim("a", "driver")
+    ends = [execute(path, "SELECT until FROM claims")[0][0]]
+    while len(ends) < 3:
+        await asyncio.sleep(0.01)
+        if (until := execute(path, "SELECT until FROM claims")[0][0]) != ends[-1]:
+            ends.append(until)
+    assert ends == sorted(ends)  # pyright: ignore
+    await driver.aclose()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import zlib
 from pathlib import Path
@@ -67,47 +66,35 @@ EXPECTED = [
 
 
 @pytest.mark.usefixtures("steps")
-def test_an_old_log_loads_and_goes_on_in_the_new_shapes(tmp_path: Path):
+async def test_an_old_log_loads_and_goes_on_in_the_new_shapes(tmp_path: Path):
     path = tmp_path / "journal.db"
-
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        await journal.list()
-        write_old_log(path)
-        assert [r.event for r in await journal.load("old")] == EXPECTED
-        await journal.append([done("old", 4)])
-        assert [r.event for r in await journal.load("old")] == [*EXPECTED, done("old", 4).event]
-        assert [r.event for r in await journal.load("old", after=2)] == [EXPECTED[3], done("old", 4).event]
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path)
+    await journal.list()
+    write_old_log(path)
+    assert [r.event for r in await journal.load("old")] == EXPECTED
+    await journal.append([done("old", 4)])
+    assert [r.event for r in await journal.load("old")] == [*EXPECTED, done("old", 4).event]
+    assert [r.event for r in await journal.load("old", after=2)] == [EXPECTED[3], done("old", 4).event]
+    await journal.aclose()
 
 
 @pytest.mark.usefixtures("steps")
-def test_an_old_export_can_be_imported():
+async def test_an_old_export_can_be_imported():
     lines = [{"format": "treadle-run", "schema": 0, "run": "old"}]
     lines += [{"run": "old", "seq": seq, "time": 1.0, "event": event} for seq, event in enumerate(OLD)]
-
-    async def main() -> None:
-        journal = MemoryJournal()
-        await import_run(journal, b"\n".join(msgspec.json.encode(line) for line in lines))
-        assert [r.event for r in await journal.load("old")][1 : len(EXPECTED)] == EXPECTED[1:]
-
-    asyncio.run(main())
+    journal = MemoryJournal()
+    await import_run(journal, b"\n".join(msgspec.json.encode(line) for line in lines))
+    assert [r.event for r in await journal.load("old")][1 : len(EXPECTED)] == EXPECTED[1:]
 
 
-def test_without_its_upcaster_an_old_record_is_an_error_not_a_guess(tmp_path: Path):
+async def test_without_its_upcaster_an_old_record_is_an_error_not_a_guess(tmp_path: Path):
     path = tmp_path / "journal.db"
-
-    async def main() -> None:
-        journal = SqliteJournal(path)
-        await journal.list()
-        write_old_log(path)
-        with pytest.raises(CorruptLogError, match="old#1"):
-            await journal.load("old")
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path)
+    await journal.list()
+    write_old_log(path)
+    with pytest.raises(CorruptLogError, match="old#1"):
+        await journal.load("old")
+    await journal.aclose()
 
 
 @pytest.mark.parametrize(

@@ -49,41 +49,34 @@ def agent(*replies: str, tools: Any = (search, add, fail, send_mail), **options:
 GATHER = "import asyncio\nmore = await asyncio.gather(search('a'), search('b'), search('c'))\n"
 
 
-def test_a_task_from_code_to_answer():
+async def test_a_task_from_code_to_answer():
     made = agent(
         code("r = search('cats', limit=3)\nprint(r['hits'][0])\nadd(1, b=2)"),
         code(GATHER + "len(more) + len(r['hits'])"),
         code("try:\n    fail('x')\nexcept RuntimeError as e:\n    print('failed:', e)"),
         code("final_answer(f'{len(more)} and {len(r[\"hits\"])}')"),
     )
-
-    async def main() -> None:
-        run = made.start("q")
-        result = await run
-        assert (result.answer, result.stop_reason) == ("3 and 3", "final_tool")
-        assert [step.observation for step in result.steps[:2]] == ["cats-0\n3", "6"]
-        assert "failed: Tool 'fail' failed: ValueError: x" in result.steps[2].observation
-        inner = [r.event.name for r in run.records if isinstance(r.event, ToolDone) and "." in r.event.call_id]
-        assert inner == ["search", "add", "search", "search", "search", "fail"]
-        assert result.usage.tool_calls == 10
-
-    go(main())
+    run = made.start("q")
+    result = await run
+    assert (result.answer, result.stop_reason) == ("3 and 3", "final_tool")
+    assert [step.observation for step in result.steps[:2]] == ["cats-0\n3", "6"]
+    assert "failed: Tool 'fail' failed: ValueError: x" in result.steps[2].observation
+    inner = [r.event.name for r in run.records if isinstance(r.event, ToolDone) and "." in r.event.call_id]
+    assert inner == ["search", "add", "search", "search", "search", "fail"]
+    assert result.usage.tool_calls == 10
 
 
-def test_calls_that_are_gathered_run_side_by_side():
-    async def main() -> None:
-        together = asyncio.Barrier(3)
+async def test_calls_that_are_gathered_run_side_by_side():
+    together = asyncio.Barrier(3)
 
-        @tool(name="search", effect="pure")
-        async def search_together(query: str) -> str:
-            """Search; each waits until three are under way."""
-            await together.wait()
-            return query
+    @tool(name="search", effect="pure")
+    async def search_together(query: str) -> str:
+        """Search; each waits until three are under way."""
+        await together.wait()
+        return query
 
-        result = await agent(code(GATHER + "final_answer(','.join(more))"), tools=[search_together]).run("q")
-        assert result.answer == "a,b,c"
-
-    go(main())
+    result = await agent(code(GATHER + "final_answer(','.join(more))"), tools=[search_together]).run("q")
+    assert result.answer == "a,b,c"
 
 
 def test_wrong_arguments_are_errors_of_the_function():
@@ -95,7 +88,7 @@ def test_wrong_arguments_are_errors_of_the_function():
     assert all(step.error for step in result.steps)
 
 
-def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
+async def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
     @tool(effect="pure")
     async def table() -> ToolResponse:
         """Make a table."""
@@ -112,15 +105,11 @@ def test_results_are_values_texts_stay_texts_and_artifacts_are_kept():
         return '"7"'
 
     script = code("p = pair()\nfinal_answer(x=[table()[:4], p[1] + 1, quoted()])")
-
-    async def main() -> None:
-        run = agent(script, tools=[table, pair, quoted]).start("q")
-        result = await run
-        assert result.answer == '["made",3,"\\"7\\""]'
-        (python,) = [r.event for r in run.records if isinstance(r.event, ToolDone) and r.event.name == "python"]
-        assert [artifact.name for artifact in python.artifacts] == ["t.csv"]
-
-    go(main())
+    run = agent(script, tools=[table, pair, quoted]).start("q")
+    result = await run
+    assert result.answer == '["made",3,"\\"7\\""]'
+    (python,) = [r.event for r in run.records if isinstance(r.event, ToolDone) and r.event.name == "python"]
+    assert [artifact.name for artifact in python.artifacts] == ["t.csv"]
 
 
 def test_the_tool_stays_when_it_is_offered_already():
@@ -225,33 +214,29 @@ def test_the_budget_counts_the_calls_inside():
     assert "Not run: the budget" in result.steps[0].observation
 
 
-def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
+async def test_approval_of_a_call_inside_pauses_and_goes_on_without_repeating():
     SENT.clear()
     script = code("a = search('cats')\nprint(send_mail('ann'))\nprint(send_mail('bob'))")
     journal = MemoryJournal()
     tools = [search, send_mail.replace(approval="ask")]
-
-    async def main() -> None:
-        first = agent(script, tools=tools, plugins=[Approval()], journal=journal)
-        run = first.start("q")
-        assert (await run).stop_reason == "paused"
-        paused = next(r.event for r in reversed(run.records) if isinstance(r.event, Paused))
-        assert [(call.name, call.args) for call in paused.calls] == [("send_mail", {"to": "ann"})]
-        searches = 0
-        result = None
-        for person in ("ann", "bob"):
-            again = agent("Final answer: all sent", tools=tools, plugins=[Approval()], journal=journal)
-            going = await again.load(run.id)
-            going.approve(going.state.paused.calls[0].id, True)
-            result = await again.launch(going)
-            searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
-            assert SENT[-1] == person
-        assert result is not None
-        assert result.answer == "all sent"
-        assert SENT == ["ann", "bob"]
-        assert searches == 1
-
-    go(main())
+    first = agent(script, tools=tools, plugins=[Approval()], journal=journal)
+    run = first.start("q")
+    assert (await run).stop_reason == "paused"
+    paused = next(r.event for r in reversed(run.records) if isinstance(r.event, Paused))
+    assert [(call.name, call.args) for call in paused.calls] == [("send_mail", {"to": "ann"})]
+    searches = 0
+    result = None
+    for person in ("ann", "bob"):
+        again = agent("Final answer: all sent", tools=tools, plugins=[Approval()], journal=journal)
+        going = await again.load(run.id)
+        going.approve(going.state.paused.calls[0].id, True)
+        result = await again.launch(going)
+        searches = sum(isinstance(r.event, ToolStarted) and r.event.call.name == "search" for r in going.records)
+        assert SENT[-1] == person
+    assert result is not None
+    assert result.answer == "all sent"
+    assert SENT == ["ann", "bob"]
+    assert searches == 1
 
 
 def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
@@ -259,7 +244,7 @@ def cut_at(records: list[Record], name: str, where: Any) -> list[Record]:
     return [Record(name, r.seq, r.time, r.event) for r in records[: last + 1]]
 
 
-def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
+async def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
     SENT.clear()
     journal = MemoryJournal()
     replies = [
@@ -267,33 +252,29 @@ def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
         code("print(len(hits))\nsend_mail('bob')"),
         DONE,
     ]
-
-    async def main() -> None:
-        run = agent(*replies, journal=journal).start("q")
-        await run
-        assert SENT == ["ann", "bob"]
-        records = list(run.records)
-        cases = {
-            # Before the second piece of code runs: the first is run again from the log.
-            "thought": (lambda e: isinstance(e, ThinkDone) and e.iteration == 2, "2\nsent to bob", ["bob"]),
-            # While the second mail is sent: nobody knows whether it was.
-            "sending": (
-                lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
-                "outcome of this call is unknown",
-                [],
-            ),
-            # After it was sent, before the code ended: it is not sent again.
-            "sent": (lambda e: isinstance(e, ToolDone) and e.call_id == "call_2_0.0", "2\nsent to bob", []),
-        }
-        for name, (where, says, sent) in cases.items():
-            SENT.clear()
-            await journal.append(cut_at(records, name, where))
-            result = await agent(DONE, journal=journal).resume(name)
-            assert result.answer == "done"
-            assert says in result.steps[1].observation, name
-            assert sent == SENT, name
-
-    go(main())
+    run = agent(*replies, journal=journal).start("q")
+    await run
+    assert SENT == ["ann", "bob"]
+    records = list(run.records)
+    cases = {
+        # Before the second piece of code runs: the first is run again from the log.
+        "thought": (lambda e: isinstance(e, ThinkDone) and e.iteration == 2, "2\nsent to bob", ["bob"]),
+        # While the second mail is sent: nobody knows whether it was.
+        "sending": (
+            lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
+            "outcome of this call is unknown",
+            [],
+        ),
+        # After it was sent, before the code ended: it is not sent again.
+        "sent": (lambda e: isinstance(e, ToolDone) and e.call_id == "call_2_0.0", "2\nsent to bob", []),
+    }
+    for name, (where, says, sent) in cases.items():
+        SENT.clear()
+        await journal.append(cut_at(records, name, where))
+        result = await agent(DONE, journal=journal).resume(name)
+        assert result.answer == "done"
+        assert says in result.steps[1].observation, name
+        assert sent == SENT, name
 
 
 def test_a_tool_whose_result_is_the_answer_ends_the_run_from_code():
@@ -306,7 +287,7 @@ def test_a_tool_whose_result_is_the_answer_ends_the_run_from_code():
     assert (result.answer, result.stop_reason, result.success) == ("Here is the parcel.", "final_tool", True)
 
 
-def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
+async def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
     reached = asyncio.Event()
 
     @tool
@@ -316,17 +297,14 @@ def test_a_call_from_code_that_is_cancelled_has_its_end_in_the_log():
         await asyncio.Event().wait()
         return "never"
 
-    async def main() -> None:
-        run = agent(code("stuck()"), tools=[stuck]).start("q")
-        await reached.wait()
-        run.cancel()
-        assert (await run).stop_reason == "cancelled"
-        started = [record.event.call.id for record in run.records if isinstance(record.event, ToolStarted)]
-        done = [(r.event.call_id, r.event.error) for r in run.records if isinstance(r.event, ToolDone)]
-        assert len(started) == 2
-        assert done == [(call_id, "unknown_outcome") for call_id in reversed(started)]
-
-    go(main())
+    run = agent(code("stuck()"), tools=[stuck]).start("q")
+    await reached.wait()
+    run.cancel()
+    assert (await run).stop_reason == "cancelled"
+    started = [record.event.call.id for record in run.records if isinstance(record.event, ToolStarted)]
+    done = [(r.event.call_id, r.event.error) for r in run.records if isinstance(r.event, ToolDone)]
+    assert len(started) == 2
+    assert done == [(call_id, "unknown_outcome") for call_id in reversed(started)]
 
 
 def test_calls_from_code_are_counted():

@@ -84,17 +84,13 @@ def test_one_under_another_name_is_asked_about_by_its_own():
     assert [one.tool for one in go(agent.run("q")).pending] == ["test_pid"]
 
 
-def test_a_tool_of_the_caller_does_not_take_the_name_of_the_servers():
+async def test_a_tool_of_the_caller_does_not_take_the_name_of_the_servers():
     """The server lists its tools when the run has begun: the run is refused, and no tool was renamed for it."""
     model = ScriptedModel([call("pid"), call("test_pid"), "done"])
     agent = Agent(model, [add], plugins=[McpTools(connection())], ask=("pid",))
-
-    async def main() -> None:
-        result = await agent.launch(agent.prepare("q", client_tools=[client_tool("pid")]))
-        assert (result.stop_reason, model.requests) == ("error", [])
-        assert "the tool 'pid' was brought for this run, but the agent has one of that name" in str(result.error)
-
-    go(main())
+    result = await agent.launch(agent.prepare("q", client_tools=[client_tool("pid")]))
+    assert (result.stop_reason, model.requests) == ("error", [])
+    assert "the tool 'pid' was brought for this run, but the agent has one of that name" in str(result.error)
 
 
 def test_a_server_that_is_not_there_costs_its_tools_only():

@@ -144,27 +144,23 @@ def test_failures_and_attempts(traced: Any):
     assert named(exporter, "invoke_agent")[0].attributes["error.type"] == "ModelError"
 
 
-def test_a_cancelled_run_leaves_no_open_span(traced: Any):
+async def test_a_cancelled_run_leaves_no_open_span(traced: Any):
     provider, exporter = traced
+    waiting = asyncio.Event()
 
-    async def main() -> None:
-        waiting = asyncio.Event()
+    @tool
+    async def wait() -> str:
+        """Waits."""
+        waiting.set()
+        await asyncio.Event().wait()
+        return ""
 
-        @tool
-        async def wait() -> str:
-            """Waits."""
-            waiting.set()
-            await asyncio.Event().wait()
-            return ""
-
-        run = Agent(
-            ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]
-        ).start("go")
-        await waiting.wait()
-        run.cancel()
-        await run
-
-    go(main())
+    run = Agent(
+        ScriptedModel([{"name": "wait", "args": {}}]), tools=[wait], plugins=[Telemetry(provider=provider)]
+    ).start("go")
+    await waiting.wait()
+    run.cancel()
+    await run
     assert named(exporter, "invoke_agent")[0].attributes["treadle.stop_reason"] == "cancelled"
     assert named(exporter, "execute_tool")[0].attributes["error.type"] == "unknown_outcome"
 
@@ -229,18 +225,14 @@ class FullDisk(MemoryJournal):
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3])
-def test_a_run_whose_journal_fails_leaves_no_open_span(traced: Any, batches: int):
+async def test_a_run_whose_journal_fails_leaves_no_open_span(traced: Any, batches: int):
     provider, exporter = traced
     model = ScriptedModel([{"name": "look_up", "args": {"what": "a"}}, "Done."])
     agent = Agent(model, tools=[look_up], plugins=[Telemetry(provider=provider)], journal=FullDisk(batches))
-
-    async def main() -> None:
-        run = agent.start("go")
-        with pytest.raises(JournalError):
-            await run
-        assert len(named(exporter, "invoke_agent")) == 1
-
-    go(main())
+    run = agent.start("go")
+    with pytest.raises(JournalError):
+        await run
+    assert len(named(exporter, "invoke_agent")) == 1
 
 
 def test_a_call_that_began_before_a_crash_has_no_span_of_its_own(traced: Any):

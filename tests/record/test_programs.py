@@ -104,13 +104,10 @@ async def inspect_and_continue(journal: Journal, records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_recorded_traffic_of_a_program_is_a_run_that_goes_on_here(name: str):
-    async def work() -> None:
-        journal = MemoryJournal()
-        (records,) = await recorded(played(ROOT / "tests" / "data" / "programs" / f"{name}.jsonl"), journal=journal)
-        await inspect_and_continue(journal, records)
-
-    go(work())
+async def test_recorded_traffic_of_a_program_is_a_run_that_goes_on_here(name: str):
+    journal = MemoryJournal()
+    (records,) = await recorded(played(ROOT / "tests" / "data" / "programs" / f"{name}.jsonl"), journal=journal)
+    await inspect_and_continue(journal, records)
 
 
 def record_and_check(python: str, program: str, provider: str, folder: Path, sources: str = "") -> None:

@@ -12,7 +12,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from kit import go
 from record.wire import listening, post, request_at
 from treadle._record import proxy as proxy_module
 from treadle._record import upstreams
@@ -48,7 +47,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @pytest.mark.parametrize("through", [False, True], ids=["straight", "through a proxy of the network"])
-def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, through: bool):
+async def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, through: bool):
     asked: list[bytes] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -68,28 +67,25 @@ def test_a_server_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, t
         finally:
             outer.close()
 
-    async def work() -> None:
-        exchanges: list[HttpExchange] = []
-        server = await asyncio.start_server(echo_quietly, "localhost", 0, ssl=context)
-        port = server.sockets[0].getsockname()[1]
-        async with listening(gate) as gate_port:
-            if through:
-                named = {"https": f"http://user:word@127.0.0.1:{gate_port}"}
-                monkeypatch.setattr(upstreams, "getproxies", lambda: named)
-                monkeypatch.setattr(upstreams, "is_local", lambda host: False)
-                monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
-            proxy = Proxy(Routes({"": upstream_at(f"https://localhost:{port}")}), exchanges.append)
-            address = await proxy.start()
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
-            for number in range(2):
-                writer.write(post("/v1", b"hello %d" % number))
-                assert (await request_at(reader))[1] == b"hello %d" % number
-            writer.close()
-            await proxy.close()
-        server.close()
-        assert [one.ending for one in exchanges] == ["complete", "complete"]
-
-    go(work())
+    exchanges: list[HttpExchange] = []
+    server = await asyncio.start_server(echo_quietly, "localhost", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    async with listening(gate) as gate_port:
+        if through:
+            named = {"https": f"http://user:word@127.0.0.1:{gate_port}"}
+            monkeypatch.setattr(upstreams, "getproxies", lambda: named)
+            monkeypatch.setattr(upstreams, "is_local", lambda host: False)
+            monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
+        proxy = Proxy(Routes({"": upstream_at(f"https://localhost:{port}")}), exchanges.append)
+        address = await proxy.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        for number in range(2):
+            writer.write(post("/v1", b"hello %d" % number))
+            assert (await request_at(reader))[1] == b"hello %d" % number
+        writer.close()
+        await proxy.close()
+    server.close()
+    assert [one.ending for one in exchanges] == ["complete", "complete"]
     assert bool(asked) is through
     if through:
         assert b"Proxy-Authorization: Basic dXNlcjp3b3Jk" in asked[0]
@@ -102,23 +98,20 @@ async def echo_quietly(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
         writer.close()
 
 
-def test_a_proxy_of_the_network_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch):
+async def test_a_proxy_of_the_network_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch):
     async def gate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 403 No\r\n\r\n")
 
-    async def work() -> None:
-        async with listening(gate) as port:
-            monkeypatch.setattr(upstreams, "getproxies", lambda: {"http": f"127.0.0.1:{port}"})
-            monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
-            proxy = Proxy(Routes({"": upstream_at("http://api.example")}), HttpExchange.forget)
-            address = await proxy.start()
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
-            writer.write(post("/v1", b"hello"))
-            answer = await reader.read()
-            assert answer.startswith(b"HTTP/1.1 502")
-            assert b"the network's proxy 127.0.0.1" in answer
-            writer.close()
-            await proxy.close()
-
-    go(work())
+    async with listening(gate) as port:
+        monkeypatch.setattr(upstreams, "getproxies", lambda: {"http": f"127.0.0.1:{port}"})
+        monkeypatch.setattr(upstreams, "proxy_bypass", lambda host: False)
+        proxy = Proxy(Routes({"": upstream_at("http://api.example")}), HttpExchange.forget)
+        address = await proxy.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writer.write(post("/v1", b"hello"))
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 502")
+        assert b"the network's proxy 127.0.0.1" in answer
+        writer.close()
+        await proxy.close()

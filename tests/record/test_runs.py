@@ -89,37 +89,34 @@ def test_an_ollama_stream_that_broke_off_has_no_reply():
     assert any("before the reply was complete" in one.error for one in events(records, ev.ThinkFailed))
 
 
-def test_a_recorded_run_replays_is_explained_compared_and_exported():
-    async def check() -> None:
-        from treadle._journal.export import export_run, import_run
+async def test_a_recorded_run_replays_is_explained_compared_and_exported():
+    from treadle._journal.export import export_run, import_run
 
-        journal = MemoryJournal()
-        (records,) = await recorded(lamp_run(), journal=journal)
-        run = records[0].run
-        assert replay(records).same
-        request = next(record.seq for record in reversed(records) if isinstance(record.event, ev.ThinkStarted))
-        assert {segment.component for segment in blame(records, request)} >= {
-            "system",
-            "question",
-            "loop",
-            "tool:price",
-        }
-        info = await journal.info(run)
-        assert (info.agent, info.status, info.tags, info.stop_reason) == (
-            "program",
-            "finished",
-            ("recorded",),
-            "answer",
-        )
-        assert info.summary is not None
-        assert info.summary.tool_calls == 1
-        other = MemoryJournal()
-        assert await import_run(other, await export_run(journal, run)) == run
-        (again,) = await recorded(lamp_run())
-        await journal.append(again)
-        assert all(pair.change == "same" for pair in (await compare(journal, run, again[0].run)).steps)
-
-    go(check())
+    journal = MemoryJournal()
+    (records,) = await recorded(lamp_run(), journal=journal)
+    run = records[0].run
+    assert replay(records).same
+    request = next(record.seq for record in reversed(records) if isinstance(record.event, ev.ThinkStarted))
+    assert {segment.component for segment in blame(records, request)} >= {
+        "system",
+        "question",
+        "loop",
+        "tool:price",
+    }
+    info = await journal.info(run)
+    assert (info.agent, info.status, info.tags, info.stop_reason) == (
+        "program",
+        "finished",
+        ("recorded",),
+        "answer",
+    )
+    assert info.summary is not None
+    assert info.summary.tool_calls == 1
+    other = MemoryJournal()
+    assert await import_run(other, await export_run(journal, run)) == run
+    (again,) = await recorded(lamp_run())
+    await journal.append(again)
+    assert all(pair.change == "same" for pair in (await compare(journal, run, again[0].run)).steps)
 
 
 @tool(effect="pure")
@@ -129,42 +126,36 @@ async def price(item: str) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["native", "json"])
-def test_a_recorded_run_is_continued_here_from_any_step_with_another_model(dialect: str):
-    async def check() -> None:
-        journal = MemoryJournal()
-        (records,) = await recorded(lamp_run(), journal=journal)
-        answer = "It costs 40." if dialect == "native" else '{"answer": "It costs 40."}'
-        for step, script in ((2, [answer]), (1, [{"name": "price", "args": {"item": "lamp"}}, answer])):
-            model = ScriptedModel([_reply(one) for one in script])
-            agent = Agent(model, tools=[price], journal=journal, dialect=dialect)
-            answered = await agent.resume(await fork(journal, records[0].run, step))
-            assert answered.answer == "It costs 40."
-            said = str(model.requests[-1].messages)
-            assert QUESTION["content"] in said
-            assert "You sell lamps." in said
-            assert ("41" if step == 1 else "40") in said
-
+async def test_a_recorded_run_is_continued_here_from_any_step_with_another_model(dialect: str):
     def _reply(one: Any) -> Any:
         from treadle._types.request import RawCall, Reply
 
         return one if isinstance(one, str) else Reply(calls=(RawCall("x1", one["name"], '{"item": "lamp"}'),))
 
-    go(check())
+    journal = MemoryJournal()
+    (records,) = await recorded(lamp_run(), journal=journal)
+    answer = "It costs 40." if dialect == "native" else '{"answer": "It costs 40."}'
+    for step, script in ((2, [answer]), (1, [{"name": "price", "args": {"item": "lamp"}}, answer])):
+        model = ScriptedModel([_reply(one) for one in script])
+        agent = Agent(model, tools=[price], journal=journal, dialect=dialect)
+        answered = await agent.resume(await fork(journal, records[0].run, step))
+        assert answered.answer == "It costs 40."
+        said = str(model.requests[-1].messages)
+        assert QUESTION["content"] in said
+        assert "You sell lamps." in said
+        assert ("41" if step == 1 else "40") in said
 
 
-def test_a_run_with_an_open_call_stays_open_and_is_taken_over():
-    async def check() -> None:
-        journal = MemoryJournal()
-        (records,) = await recorded(lamp_run()[:1], journal=journal)
-        run = records[0].run
-        assert (await journal.info(run)).status == "idle"
-        assert [finding.kind for finding in findings(records)] == ["unpaired_call"]
-        agent = Agent(ScriptedModel(["It costs 41."]), tools=[price], journal=journal)
-        answered = await agent.resume(run)
-        assert answered.answer == "It costs 41."
-        assert [step.observation for step in answered.steps] == ["41"]
-
-    go(check())
+async def test_a_run_with_an_open_call_stays_open_and_is_taken_over():
+    journal = MemoryJournal()
+    (records,) = await recorded(lamp_run()[:1], journal=journal)
+    run = records[0].run
+    assert (await journal.info(run)).status == "idle"
+    assert [finding.kind for finding in findings(records)] == ["unpaired_call"]
+    agent = Agent(ScriptedModel(["It costs 41."]), tools=[price], journal=journal)
+    answered = await agent.resume(run)
+    assert answered.answer == "It costs 41."
+    assert [step.observation for step in answered.steps] == ["41"]
 
 
 def test_streams_are_read_and_their_first_token_is_timed():
@@ -336,23 +327,20 @@ def test_a_final_tool_ends_a_run():
     assert findings(records) == []
 
 
-def test_a_killed_recorder_is_followed_by_one_that_goes_on():
-    async def check() -> None:
-        journal = MemoryJournal()
-        first, second = lamp_run()
-        writer = RunWriter(journal, "program")
-        await writer.take(first, lambda text: text)
-        (info,) = await journal.list()
-        await journal.release(info.run_id, writer._owner)  # pyright: ignore[reportPrivateUsage] # as if it had died
-        (records,) = await recorded([second], journal=journal)
-        assert fold(records).finished is not None
-        assert [step.observation for step in fold(records).steps] == ["40"]
-        assert replay(records).same
-
-    go(check())
+async def test_a_killed_recorder_is_followed_by_one_that_goes_on():
+    journal = MemoryJournal()
+    first, second = lamp_run()
+    writer = RunWriter(journal, "program")
+    await writer.take(first, lambda text: text)
+    (info,) = await journal.list()
+    await journal.release(info.run_id, writer._owner)  # pyright: ignore[reportPrivateUsage] # as if it had died
+    (records,) = await recorded([second], journal=journal)
+    assert fold(records).finished is not None
+    assert [step.observation for step in fold(records).steps] == ["40"]
+    assert replay(records).same
 
 
-def test_a_journal_that_fails_loses_what_failed_and_no_more():
+async def test_a_journal_that_fails_loses_what_failed_and_no_more():
     class Failing(MemoryJournal):
         broken = False
 
@@ -361,21 +349,18 @@ def test_a_journal_that_fails_loses_what_failed_and_no_more():
                 raise JournalError("the disk is full")
             await super().append(records)
 
-    async def check() -> None:
-        journal = Failing()
-        writer = RunWriter(journal, "program")
-        first, second = lamp_run()
-        journal.broken = True
-        with pytest.raises(JournalError):
-            await writer.take(first, str)
-        journal.broken = False
-        await writer.take(second, str)  # a run of its own, with what it knows
-        (info,) = await journal.list()
-        records = await journal.load(info.run_id)
-        assert fold(records).question == QUESTION["content"]
-        assert replay(records).same
-
-    go(check())
+    journal = Failing()
+    writer = RunWriter(journal, "program")
+    first, second = lamp_run()
+    journal.broken = True
+    with pytest.raises(JournalError):
+        await writer.take(first, str)
+    journal.broken = False
+    await writer.take(second, str)  # a run of its own, with what it knows
+    (info,) = await journal.list()
+    records = await journal.load(info.run_id)
+    assert fold(records).question == QUESTION["content"]
+    assert replay(records).same
 
 
 def test_what_is_no_request_to_a_model_is_no_run():
@@ -387,22 +372,18 @@ def test_what_is_no_request_to_a_model_is_no_run():
     assert go(recorded(others)) == []
 
 
-def test_a_secret_that_streams_in_pieces_is_not_stored():
+async def test_a_secret_that_streams_in_pieces_is_not_stored():
     key = "made-up-secret-0123456789"
+    from treadle._safety.secrets import known_secrets
 
-    async def check() -> None:
-        from treadle._safety.secrets import known_secrets
-
-        owner = type("Owner", (), {})()
-        known_secrets.keep(owner, "key", [key])
-        pieces = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in (key[:9], key[9:])]
-        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-        (records,) = await recorded([chat([QUESTION], {}, answer=[*pieces, end, b"data: [DONE]\n\n"])])
-        assert key not in str(records)
-        assert "[redacted:key]" in str(records)
-        await asyncio.sleep(0)
-
-    go(check())
+    owner = type("Owner", (), {})()
+    known_secrets.keep(owner, "key", [key])
+    pieces = [{"choices": [{"index": 0, "delta": {"content": part}}]} for part in (key[:9], key[9:])]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    (records,) = await recorded([chat([QUESTION], {}, answer=[*pieces, end, b"data: [DONE]\n\n"])])
+    assert key not in str(records)
+    assert "[redacted:key]" in str(records)
+    await asyncio.sleep(0)
 
 
 def test_a_shorter_request_after_one_that_was_refused_is_the_same_conversation():

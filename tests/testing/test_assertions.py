@@ -46,16 +46,13 @@ class Careless(Plugin):
         await run.ask(self.name, [UserMessage(f"What about round {run.state.iteration}?")])
 
 
-def test_an_undeclared_break_is_found_and_its_component_named():
-    async def main() -> None:
-        model = ScriptedModel(lambda request: "well" if request.component == "careless" else next(replies))
-        replies = iter([call("add", a=1, b=2), "3"])
-        run = Agent(model, tools=[add], plugins=[Careless()]).start("1 + 2?")
-        await run
-        with pytest.raises(AssertionError, match=r"1 undeclared prefix breaks.*careless: message 0"):
-            assert_prefix_stable(run)
-
-    go(main())
+async def test_an_undeclared_break_is_found_and_its_component_named():
+    model = ScriptedModel(lambda request: "well" if request.component == "careless" else next(replies))
+    replies = iter([call("add", a=1, b=2), "3"])
+    run = Agent(model, tools=[add], plugins=[Careless()]).start("1 + 2?")
+    await run
+    with pytest.raises(AssertionError, match=r"1 undeclared prefix breaks.*careless: message 0"):
+        assert_prefix_stable(run)
 
 
 def test_a_log_that_does_not_render_what_was_sent_is_found():
@@ -74,7 +71,7 @@ def test_a_log_that_does_not_render_what_was_sent_is_found():
     go(main())
 
 
-def test_a_stored_run_replays_with_the_runs_inside_it():
+async def test_a_stored_run_replays_with_the_runs_inside_it():
     def think(request):  # type: ignore[no-untyped-def]
         if request.component == "planner":
             return {"name": "make_plan", "args": {"steps": PLAN}}
@@ -82,27 +79,24 @@ def test_a_stored_run_replays_with_the_runs_inside_it():
             return {"name": "judge", "args": {"achieved": True, "confidence": 1.0, "final_answer": "done"}}
         return "done"
 
-    async def main() -> None:
-        journal = open_journal("memory:")
-        agent = DagAgent(ScriptedModel(think), tools=[add], journal=journal)
-        await agent.run("Do both", run_id="dag")
+    journal = open_journal("memory:")
+    agent = DagAgent(ScriptedModel(think), tools=[add], journal=journal)
+    await agent.run("Do both", run_id="dag")
+    await assert_replays(agent, "dag")
+    steps = await journal.list(parent="dag")
+    assert len(steps) == 2
+    # A step whose log says something else than was sent is found through its parent.
+    broken = await journal.load(steps[0].run_id)
+    await journal.delete(steps[0].run_id)
+    digest = [
+        msgspec.structs.replace(r, event=msgspec.structs.replace(r.event, digest="other"))
+        if isinstance(r.event, ThinkStarted)
+        else r
+        for r in broken
+    ]
+    await journal.append(digest)
+    with pytest.raises(AssertionError, match=f"run {steps[0].run_id} does not replay"):
         await assert_replays(agent, "dag")
-        steps = await journal.list(parent="dag")
-        assert len(steps) == 2
-        # A step whose log says something else than was sent is found through its parent.
-        broken = await journal.load(steps[0].run_id)
-        await journal.delete(steps[0].run_id)
-        digest = [
-            msgspec.structs.replace(r, event=msgspec.structs.replace(r.event, digest="other"))
-            if isinstance(r.event, ThinkStarted)
-            else r
-            for r in broken
-        ]
-        await journal.append(digest)
-        with pytest.raises(AssertionError, match=f"run {steps[0].run_id} does not replay"):
-            await assert_replays(agent, "dag")
-
-    go(main())
 
 
 def test_without_a_journal_there_is_nothing_to_load():

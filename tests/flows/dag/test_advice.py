@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.executions import recorded, started
-from kit import call, go
+from kit import call
 from treadle import ScriptedModel
 from treadle._flows.dag.advice import choose_mode, findings, judge, make_plan, read_verdict
 from treadle._types import events as ev
@@ -41,77 +41,56 @@ def test_a_verdict_that_lacks_what_counts_is_none():
             read_verdict(raw)
 
 
-def test_a_plan_may_have_one_step_and_steps_without_dependencies():
-    async def main() -> None:
-        model = ScriptedModel([call("make_plan", steps=[{"id": "a", "task": "find"}])])
-        plan = await make_plan(await started(model), [], ["general"], "")
-        assert [(step.id, step.dependencies) for step in plan.steps] == [("a", ())]
-        assert len(model.requests) == 1, "it is not asked for again"
-
-    go(main())
+async def test_a_plan_may_have_one_step_and_steps_without_dependencies():
+    model = ScriptedModel([call("make_plan", steps=[{"id": "a", "task": "find"}])])
+    plan = await make_plan(await started(model), [], ["general"], "")
+    assert [(step.id, step.dependencies) for step in plan.steps] == [("a", ())]
+    assert len(model.requests) == 1, "it is not asked for again"
 
 
-def test_a_planner_is_told_question_tools_models_and_what_was_found():
-    async def main() -> None:
-        model = ScriptedModel([call("make_plan", steps=STEPS)])
-        run = await started(model)
-        plan = await make_plan(run, ["search", "add"], ["general", "fast"], "[a] found")
-        assert [step.id for step in plan.steps] == ["a", "b"]
-        text = str(model.requests[0].messages[-1])
-        assert all(part in text for part in ("q", "search, add", "general, fast", "[a] found"))
-        assert model.requests[0].component == "planner"
-        assert recorded(run, ev.ThinkDone)[0].component == "planner"
-
-    go(main())
+async def test_a_planner_is_told_question_tools_models_and_what_was_found():
+    model = ScriptedModel([call("make_plan", steps=STEPS)])
+    run = await started(model)
+    plan = await make_plan(run, ["search", "add"], ["general", "fast"], "[a] found")
+    assert [step.id for step in plan.steps] == ["a", "b"]
+    text = str(model.requests[0].messages[-1])
+    assert all(part in text for part in ("q", "search, add", "general, fast", "[a] found"))
+    assert model.requests[0].component == "planner"
+    assert recorded(run, ev.ThinkDone)[0].component == "planner"
 
 
-def test_without_tools_and_findings_it_is_told_so_or_nothing():
-    async def main() -> None:
-        model = ScriptedModel([call("make_plan", steps=STEPS)])
-        await make_plan(await started(model, prompts={"dag_planner": "PLAN"}), [], ["general"], "")
-        system, user = model.requests[0].messages
-        assert system.text == "PLAN"  # type: ignore[union-attr]
-        assert "Tools: none" in str(user)
-        assert "earlier rounds" not in str(user)
-
-    go(main())
+async def test_without_tools_and_findings_it_is_told_so_or_nothing():
+    model = ScriptedModel([call("make_plan", steps=STEPS)])
+    await make_plan(await started(model, prompts={"dag_planner": "PLAN"}), [], ["general"], "")
+    system, user = model.requests[0].messages
+    assert system.text == "PLAN"  # type: ignore[union-attr]
+    assert "Tools: none" in str(user)
+    assert "earlier rounds" not in str(user)
 
 
-def test_without_a_plan_there_is_no_run():
-    async def main() -> None:
-        with pytest.raises(StructuredCallError):
-            await make_plan(await started(ScriptedModel(["no"], repeat_last=True)), [], [], "")
-
-    go(main())
+async def test_without_a_plan_there_is_no_run():
+    with pytest.raises(StructuredCallError):
+        await make_plan(await started(ScriptedModel(["no"], repeat_last=True)), [], [], "")
 
 
-def test_a_judgement_is_a_record_of_its_round():
-    async def main() -> None:
-        model = ScriptedModel([call("judge", achieved=True, confidence=0.9, final_answer="42", reasoning="fine")])
-        assert await judge(await started(model), 2, "[a] 42") == ev.DagJudged(2, True, 0.9, "42", "fine")
-        assert "[a] 42" in str(model.requests[0].messages[-1])
-
-    go(main())
+async def test_a_judgement_is_a_record_of_its_round():
+    model = ScriptedModel([call("judge", achieved=True, confidence=0.9, final_answer="42", reasoning="fine")])
+    assert await judge(await started(model), 2, "[a] 42") == ev.DagJudged(2, True, 0.9, "42", "fine")
+    assert "[a] 42" in str(model.requests[0].messages[-1])
 
 
-def test_a_judgement_that_cannot_be_read_is_against():
-    async def main() -> None:
-        verdict = await judge(await started(ScriptedModel(["hm"], repeat_last=True)), 1, "")
-        assert (verdict.achieved, verdict.confidence) == (False, 0.0)
-        assert "could not be read" in verdict.reasoning
-
-    go(main())
+async def test_a_judgement_that_cannot_be_read_is_against():
+    verdict = await judge(await started(ScriptedModel(["hm"], repeat_last=True)), 1, "")
+    assert (verdict.achieved, verdict.confidence) == (False, 0.0)
+    assert "could not be read" in verdict.reasoning
 
 
 @pytest.mark.parametrize(
     ("entry", "mode"),
     [(call("choose_mode", mode="dag"), "dag"), (call("choose_mode", mode="both"), "loop"), ("hm", "loop")],
 )
-def test_in_doubt_one_agent_works_step_by_step(entry: Any, mode: str):
-    async def main() -> None:
-        assert await choose_mode(await started(ScriptedModel([entry, *["hm"] * 9]))) == mode
-
-    go(main())
+async def test_in_doubt_one_agent_works_step_by_step(entry: Any, mode: str):
+    assert await choose_mode(await started(ScriptedModel([entry, *["hm"] * 9]))) == mode
 
 
 def test_findings_name_task_and_result_or_what_went_wrong():

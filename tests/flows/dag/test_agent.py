@@ -157,25 +157,22 @@ def test_a_plan_can_be_given_looked_at_changed_and_refused():
     assert (refused.stop_reason, refused.answer) == ("cancelled", "The plan was rejected.")
 
 
-def test_messages_lead_to_new_plans_that_are_not_counted_but_bounded():
-    async def main() -> None:
-        held: list[Any] = []
+async def test_messages_lead_to_new_plans_that_are_not_counted_but_bounded():
+    held: list[Any] = []
 
-        def steps(question: str) -> str:
-            held[0].send("and another thing")
-            return "x"
+    def steps(question: str) -> str:
+        held[0].send("and another thing")
+        return "x"
 
-        plans = [[step(f"{n}a"), step(f"{n}b", "", f"{n}a")] for n in range(9)]
-        brain = Brain(plans, [verdict()], steps)
-        held.append(DagAgent(brain, [echo], max_rounds=1).start("q"))
-        result = await held[0]
-        assert brain.components.count("planner") == 1 + MAX_FREE_REPLANS
-        assert result.metadata["dag"]["rounds"] == 1
-        assert "The user added: [USER INTERRUPT]\nand another thing" in next(
-            r.messages[-1].content for r in reversed(brain.requests) if r.component == "planner"
-        )
-
-    go(main())
+    plans = [[step(f"{n}a"), step(f"{n}b", "", f"{n}a")] for n in range(9)]
+    brain = Brain(plans, [verdict()], steps)
+    held.append(DagAgent(brain, [echo], max_rounds=1).start("q"))
+    result = await held[0]
+    assert brain.components.count("planner") == 1 + MAX_FREE_REPLANS
+    assert result.metadata["dag"]["rounds"] == 1
+    assert "The user added: [USER INTERRUPT]\nand another thing" in next(
+        r.messages[-1].content for r in reversed(brain.requests) if r.component == "planner"
+    )
 
 
 # ---- after a crash
@@ -206,30 +203,24 @@ async def cut_after(kind: type[Any], count: int) -> MemoryJournal:
     ],
     ids=["planning", "planned", "worked", "judged", "planned again", "judged again"],
 )
-def test_it_goes_on_with_what_was_not_done(kind: type[Any], count: int, planned: int, judged: int):
-    async def main() -> None:
-        journal = await cut_after(kind, count)
-        plans, verdicts = [TWO, TWO][2 - planned :], [NO, verdict()][2 - judged :]
-        brain = Brain(plans, verdicts)
-        result = await DagAgent(brain, [echo], journal=journal).resume("r")
-        assert result.answer == "the answer"
-        assert (brain.components.count("planner"), brain.components.count("analyzer")) == (planned, judged)
-        assert "loop" not in brain.components, "no step is run again"
-
-    go(main())
+async def test_it_goes_on_with_what_was_not_done(kind: type[Any], count: int, planned: int, judged: int):
+    journal = await cut_after(kind, count)
+    plans, verdicts = [TWO, TWO][2 - planned :], [NO, verdict()][2 - judged :]
+    brain = Brain(plans, verdicts)
+    result = await DagAgent(brain, [echo], journal=journal).resume("r")
+    assert result.answer == "the answer"
+    assert (brain.components.count("planner"), brain.components.count("analyzer")) == (planned, judged)
+    assert "loop" not in brain.components, "no step is run again"
 
 
-def test_the_chosen_way_is_kept():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first = DagAgent(Brain([], [], mode="loop"), [echo], mode="auto", journal=journal)
-        await first.start("q", run_id="r")
-        cut = MemoryJournal()
-        records = await journal.load("r")
-        chosen = next(n for n, record in enumerate(records) if isinstance(record.event, ev.DagModeChosen))
-        await cut.append(records[: chosen + 1])
-        brain = Brain([], [], mode="dag")
-        await DagAgent(brain, [echo], mode="auto", journal=cut).resume("r")
-        assert brain.components == ["loop"]
-
-    go(main())
+async def test_the_chosen_way_is_kept():
+    journal = MemoryJournal()
+    first = DagAgent(Brain([], [], mode="loop"), [echo], mode="auto", journal=journal)
+    await first.start("q", run_id="r")
+    cut = MemoryJournal()
+    records = await journal.load("r")
+    chosen = next(n for n, record in enumerate(records) if isinstance(record.event, ev.DagModeChosen))
+    await cut.append(records[: chosen + 1])
+    brain = Brain([], [], mode="dag")
+    await DagAgent(brain, [echo], mode="auto", journal=cut).resume("r")
+    assert brain.components == ["loop"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.executions import execution, recorded, started
-from kit import call, echo, go
+from kit import call, echo
 from treadle import Agent, ScriptedModel, tool
 from treadle._flows.dag.executor import Executed, StepRunner, execute
 from treadle._flows.dag.plan import DagStep, Plan
@@ -67,45 +67,36 @@ def test_a_plan_takes_the_time_of_its_critical_path(steps: dict[str, str], at_on
     assert go_virtual(main())[1] == pytest.approx(seconds)
 
 
-def test_a_step_sees_its_task_and_the_results_it_depends_on():
-    async def main() -> None:
-        run = await started()
-        done = (await executed(run, plan(a="", b="", c="a"), runner(answering))).done
-        assert done["a"].result == "did: do a"
-        assert done["c"].result == "did: do c\n\nResults of the steps this one depends on:\n\n[a]\ndid: do a"
-        begun = {event.step: event for event in recorded(run, ev.StepStarted)}
-        assert (begun["a"].run, begun["a"].task, begun["a"].round) == ("run.1.a", "do a", 1)
-        assert [event.step for event in recorded(run, ev.StepDone)] == ["a", "b", "c"]
-
-    go(main())
+async def test_a_step_sees_its_task_and_the_results_it_depends_on():
+    run = await started()
+    done = (await executed(run, plan(a="", b="", c="a"), runner(answering))).done
+    assert done["a"].result == "did: do a"
+    assert done["c"].result == "did: do c\n\nResults of the steps this one depends on:\n\n[a]\ndid: do a"
+    begun = {event.step: event for event in recorded(run, ev.StepStarted)}
+    assert (begun["a"].run, begun["a"].task, begun["a"].round) == ("run.1.a", "do a", 1)
+    assert [event.step for event in recorded(run, ev.StepDone)] == ["a", "b", "c"]
 
 
-def test_references_are_replaced_before_the_step_is_asked():
-    async def main() -> None:
-        steps = Plan((DagStep("a", "find"), DagStep("b", "double $a.n", ("a",))))
-        done = await executed(
-            await started(), steps, runner(lambda r: '{"n": 21}' if "find" in str(r.messages) else answering(r))
-        )
-        assert done.done["b"].result.startswith("did: double 21")
-
-    go(main())
+async def test_references_are_replaced_before_the_step_is_asked():
+    steps = Plan((DagStep("a", "find"), DagStep("b", "double $a.n", ("a",))))
+    done = await executed(
+        await started(), steps, runner(lambda r: '{"n": 21}' if "find" in str(r.messages) else answering(r))
+    )
+    assert done.done["b"].result.startswith("did: double 21")
 
 
-def test_a_failure_skips_what_depends_on_it_and_nothing_else():
-    async def main() -> None:
-        def script(request: Any) -> Any:
-            return ModelError("broke") if "do a" in str(request.messages[-1]) else answering(request)
+async def test_a_failure_skips_what_depends_on_it_and_nothing_else():
+    def script(request: Any) -> Any:
+        return ModelError("broke") if "do a" in str(request.messages[-1]) else answering(request)
 
-        run = await started()
-        done = (await executed(run, plan(a="", b="a", c="b", d=""), runner(script))).done
-        assert {name: step.status for name, step in done.items()} == {
-            "a": "failed", "b": "skipped", "c": "skipped", "d": "completed",
-        }  # fmt: skip
-        assert done["c"].error == "depends on b"
-        assert "broke" in done["a"].error
-        assert [event.step for event in recorded(run, ev.StepStarted)] == ["a", "d"]
-
-    go(main())
+    run = await started()
+    done = (await executed(run, plan(a="", b="a", c="b", d=""), runner(script))).done
+    assert {name: step.status for name, step in done.items()} == {
+        "a": "failed", "b": "skipped", "c": "skipped", "d": "completed",
+    }  # fmt: skip
+    assert done["c"].error == "depends on b"
+    assert "broke" in done["a"].error
+    assert [event.step for event in recorded(run, ev.StepStarted)] == ["a", "d"]
 
 
 def test_a_step_that_takes_too_long_fails_alone():
@@ -117,46 +108,37 @@ def test_a_step_that_takes_too_long_fails_alone():
     assert go_virtual(main())[1] == pytest.approx(0.5)
 
 
-def test_a_step_that_gives_no_answer_has_failed_with_what_it_has():
-    async def main() -> None:
-        endless = runner(lambda request: call("echo", text="x"), tools=[echo])
-        bounded = StepRunner(
-            lambda step: Agent(
-                ScriptedModel(lambda r: call("echo", text="x")), [echo], max_iterations=1, on_limit="fallback"
-            ),
-            *(endless.max_parallel, endless.timeout, endless.dependency_tokens),
-        )
-        step = (await executed(await started(), plan(a=""), bounded)).done["a"]
-        assert step.status == "failed"
-        assert step.error.startswith("limit:")
-        assert step.usage.requests == 1
-
-    go(main())
+async def test_a_step_that_gives_no_answer_has_failed_with_what_it_has():
+    endless = runner(lambda request: call("echo", text="x"), tools=[echo])
+    bounded = StepRunner(
+        lambda step: Agent(
+            ScriptedModel(lambda r: call("echo", text="x")), [echo], max_iterations=1, on_limit="fallback"
+        ),
+        *(endless.max_parallel, endless.timeout, endless.dependency_tokens),
+    )
+    step = (await executed(await started(), plan(a=""), bounded)).done["a"]
+    assert step.status == "failed"
+    assert step.error.startswith("limit:")
+    assert step.usage.requests == 1
 
 
-def test_the_same_work_on_the_same_inputs_is_not_done_again():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first = await started(journal=journal)
-        await executed(first, plan(a="", b="a"), runner(answering))
-        again = execution(journal=journal, records=await journal.load("run"))
-        silent = runner([])
-        renamed = Plan((DagStep("other", "do a"), DagStep("b", "do b", ("other",))))
-        done = (await execute(silent, again, renamed, 2)).done
-        assert {name: step.status for name, step in done.items()} == {"other": "reused", "b": "reused"}
-        assert done["other"].result == "did: do a"
-
-    go(main())
+async def test_the_same_work_on_the_same_inputs_is_not_done_again():
+    journal = MemoryJournal()
+    first = await started(journal=journal)
+    await executed(first, plan(a="", b="a"), runner(answering))
+    again = execution(journal=journal, records=await journal.load("run"))
+    silent = runner([])
+    renamed = Plan((DagStep("other", "do a"), DagStep("b", "do b", ("other",))))
+    done = (await execute(silent, again, renamed, 2)).done
+    assert {name: step.status for name, step in done.items()} == {"other": "reused", "b": "reused"}
+    assert done["other"].result == "did: do a"
 
 
-def test_work_that_failed_is_tried_again():
-    async def main() -> None:
-        run = await started()
-        await executed(run, plan(a=""), runner([ModelError("broke")]))
-        done = (await execute(runner(answering), run, plan(a=""), 2)).done
-        assert done["a"].status == "completed"
-
-    go(main())
+async def test_work_that_failed_is_tried_again():
+    run = await started()
+    await executed(run, plan(a=""), runner([ModelError("broke")]))
+    done = (await execute(runner(answering), run, plan(a=""), 2)).done
+    assert done["a"].status == "completed"
 
 
 def test_after_a_message_running_steps_finish_and_no_new_ones_start():
@@ -187,14 +169,11 @@ def test_a_cancelled_plan_takes_its_steps_with_it():
     assert go_virtual(main())[1] == pytest.approx(0.5)
 
 
-def test_results_too_long_for_a_step_are_shortened_for_it():
-    async def main() -> None:
-        def script(request: Any) -> Any:
-            return "long " * 5_000 if "do a" in str(request.messages[-1])[:60] else f"{len(str(request.messages[-1]))}"
+async def test_results_too_long_for_a_step_are_shortened_for_it():
+    def script(request: Any) -> Any:
+        return "long " * 5_000 if "do a" in str(request.messages[-1])[:60] else f"{len(str(request.messages[-1]))}"
 
-        run = await started(ScriptedModel(["in short"], repeat_last=True))
-        done = (await executed(run, plan(a="", b="a"), runner(script, tokens=100))).done
-        assert len(done["a"].result) > 20_000
-        assert int(done["b"].result) < 5_000
-
-    go(main())
+    run = await started(ScriptedModel(["in short"], repeat_last=True))
+    done = (await executed(run, plan(a="", b="a"), runner(script, tokens=100))).done
+    assert len(done["a"].result) > 20_000
+    assert int(done["b"].result) < 5_000

@@ -51,25 +51,22 @@ ERRORS = [ModelError("gone"), RuntimeError("gone"), TimeoutError("gone"), Config
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("where", ["planner", "review", "async review"])
-def test_what_fails_before_there_is_any_work_ends_the_run_with_an_error(where: str, error: Exception):
+async def test_what_fails_before_there_is_any_work_ends_the_run_with_an_error(where: str, error: Exception):
     async def later(plan: Plan) -> Plan:
         raise error
 
-    async def main() -> None:
-        journal = MemoryJournal()
-        review = {"review": raising(error), "async review": later}.get(where)
-        plans: list[Any] = [TWO]
-        brain = Brain(plans, [verdict()])
-        if where == "planner":
-            brain = ScriptedModel(lambda request: error)  # type: ignore[assignment]
-        run = DagAgent(brain, [echo], review=review, journal=journal, retry={"attempts": 1}).start("q", run_id="r")
-        result = await run
-        assert (result.stop_reason, result.success) == ("error", False)
-        assert "gone" in str(result.error)
-        assert isinstance((await journal.load("r"))[-1].event, ev.RunFinished)
-        assert [info.status for info in await journal.list(parent="")] == ["finished"]
-
-    go(main())
+    journal = MemoryJournal()
+    review = {"review": raising(error), "async review": later}.get(where)
+    plans: list[Any] = [TWO]
+    brain = Brain(plans, [verdict()])
+    if where == "planner":
+        brain = ScriptedModel(lambda request: error)  # type: ignore[assignment]
+    run = DagAgent(brain, [echo], review=review, journal=journal, retry={"attempts": 1}).start("q", run_id="r")
+    result = await run
+    assert (result.stop_reason, result.success) == ("error", False)
+    assert "gone" in str(result.error)
+    assert isinstance((await journal.load("r"))[-1].event, ev.RunFinished)
+    assert [info.status for info in await journal.list(parent="")] == ["finished"]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
@@ -132,21 +129,18 @@ def test_a_judge_or_planner_that_fails_leaves_what_was_found(where: str, error: 
 
 
 @pytest.mark.parametrize(("on_budget", "requests"), [("raise", 3), ("force_answer", 4)])
-def test_a_budget_that_is_used_up_answers_from_what_was_found(on_budget: str, requests: int):
-    async def main() -> None:
-        brain = Brain([TWO], [verdict()])
-        run = DagAgent(brain, [echo], budget=Budget(requests=requests), on_budget=on_budget).start("q")
-        try:
-            result = await run
-        except BudgetExhaustedError:
-            assert on_budget == "raise"
-            result = run.result()
-        assert result.stop_reason == "budget"
-        known = result.answer if on_budget == "raise" else str(brain.requests[-1].messages)
-        assert "did: do a" in known
-        assert isinstance(run.records[-1].event, ev.RunFinished)
-
-    go(main())
+async def test_a_budget_that_is_used_up_answers_from_what_was_found(on_budget: str, requests: int):
+    brain = Brain([TWO], [verdict()])
+    run = DagAgent(brain, [echo], budget=Budget(requests=requests), on_budget=on_budget).start("q")
+    try:
+        result = await run
+    except BudgetExhaustedError:
+        assert on_budget == "raise"
+        result = run.result()
+    assert result.stop_reason == "budget"
+    known = result.answer if on_budget == "raise" else str(brain.requests[-1].messages)
+    assert "did: do a" in known
+    assert isinstance(run.records[-1].event, ev.RunFinished)
 
 
 def test_a_plan_that_is_refused_after_work_was_done_keeps_the_work():
@@ -217,18 +211,15 @@ def test_planner_steps_and_judge_know_system_prompt_history_and_memories():
     assert users == [("agent", "ada"), ("step a", "ada"), ("step b", "ada")]
 
 
-def test_a_second_turn_remembers_the_first():
-    async def main() -> None:
-        brain = Brain([TWO, TWO], [verdict(answer="Oslo"), verdict(answer="Bergen")])
-        talk = Conversation(DagAgent(brain, [echo]))
-        await talk.ask("the capital?")
-        before = len(brain.requests)
-        await talk.ask("and the next?")
-        for request in brain.requests[before:]:
-            assert "the capital?" in str(request.messages), request.component
-            assert "Oslo" in str(request.messages), request.component
-
-    go(main())
+async def test_a_second_turn_remembers_the_first():
+    brain = Brain([TWO, TWO], [verdict(answer="Oslo"), verdict(answer="Bergen")])
+    talk = Conversation(DagAgent(brain, [echo]))
+    await talk.ask("the capital?")
+    before = len(brain.requests)
+    await talk.ask("and the next?")
+    for request in brain.requests[before:]:
+        assert "the capital?" in str(request.messages), request.component
+        assert "Oslo" in str(request.messages), request.component
 
 
 def test_overrides_of_a_run_reach_its_steps():
@@ -262,26 +253,23 @@ def worker(question: str) -> Any:
     return "done" if "drawn" in question else call("draw", title=question[-1])
 
 
-def test_steps_counts_artifacts_and_costs_add_up():
-    async def main() -> None:
-        brain = Brain([TWO], [verdict()], worker)
-        journal = MemoryJournal()
-        run = DagAgent(brain, [draw], journal=journal).start("q", run_id="r")
-        result = await run
-        assert result.iterations == 4
-        assert [(made.tool, made.observation[:5]) for made in result.steps] == [("draw", "drawn")] * 2
-        assert len({made.call_id for made in result.steps}) == 2
-        assert result.tools_used == ["draw"]
-        assert {artifact.name for artifact in result.artifacts} == {"a.svg", "b.svg"}
-        assert result.usage.requests == len(brain.requests) == 6
-        assert result.usage.tool_calls == result.metadata["tool_calls_made"] == 2
-        assert {name: part["calls"] for name, part in result.metadata["components"].items()} == {
-            "planner": 1, "loop": 4, "analyzer": 1,
-        }  # fmt: skip
-        again = await DagAgent(ScriptedModel([]), [draw], journal=journal).resume("r")
-        assert (again.iterations, again.steps, again.usage) == (result.iterations, result.steps, result.usage)
-
-    go(main())
+async def test_steps_counts_artifacts_and_costs_add_up():
+    brain = Brain([TWO], [verdict()], worker)
+    journal = MemoryJournal()
+    run = DagAgent(brain, [draw], journal=journal).start("q", run_id="r")
+    result = await run
+    assert result.iterations == 4
+    assert [(made.tool, made.observation[:5]) for made in result.steps] == [("draw", "drawn")] * 2
+    assert len({made.call_id for made in result.steps}) == 2
+    assert result.tools_used == ["draw"]
+    assert {artifact.name for artifact in result.artifacts} == {"a.svg", "b.svg"}
+    assert result.usage.requests == len(brain.requests) == 6
+    assert result.usage.tool_calls == result.metadata["tool_calls_made"] == 2
+    assert {name: part["calls"] for name, part in result.metadata["components"].items()} == {
+        "planner": 1, "loop": 4, "analyzer": 1,
+    }  # fmt: skip
+    again = await DagAgent(ScriptedModel([]), [draw], journal=journal).resume("r")
+    assert (again.iterations, again.steps, again.usage) == (result.iterations, result.steps, result.usage)
 
 
 def test_what_a_step_cost_that_ran_out_of_time_or_raised_counts():
@@ -325,32 +313,26 @@ def test_one_agent_in_place_of_a_plan_writes_its_answer_once():
     assert brain.components.count("synthesis") == 1
 
 
-def test_cancelling_a_plan_before_its_first_step_ends_it():
-    async def main() -> None:
-        run = DagAgent(Brain([TWO], [verdict()]), [echo]).start("q")
-        run.cancel()
-        result = await run
-        assert (result.stop_reason, result.success) == ("cancelled", False)
-
-    go(main())
+async def test_cancelling_a_plan_before_its_first_step_ends_it():
+    run = DagAgent(Brain([TWO], [verdict()]), [echo]).start("q")
+    run.cancel()
+    result = await run
+    assert (result.stop_reason, result.success) == ("cancelled", False)
 
 
-def test_two_steps_that_wait_for_a_person_are_decided_together():
+async def test_two_steps_that_wait_for_a_person_are_decided_together():
     @tool(approval="ask")
     async def pay(amount: int) -> str:
         """Pay."""
         return "paid"
 
-    async def main() -> None:
-        brain = Brain([TWO], [verdict()], lambda question: "done" if "paid" in question else call("pay", amount=1))
-        agent = DagAgent(brain, [pay, add])
-        run = agent.start("q")
-        paused = await run
-        assert (paused.stop_reason, len(paused.pending)) == ("paused", 2)
-        result = await agent.resume(run, approve=True)
-        assert (result.answer, result.tools_used, result.usage.tool_calls) == ("the answer", ["pay"], 2)
-
-    go(main())
+    brain = Brain([TWO], [verdict()], lambda question: "done" if "paid" in question else call("pay", amount=1))
+    agent = DagAgent(brain, [pay, add])
+    run = agent.start("q")
+    paused = await run
+    assert (paused.stop_reason, len(paused.pending)) == ("paused", 2)
+    result = await agent.resume(run, approve=True)
+    assert (result.answer, result.tools_used, result.usage.tool_calls) == ("the answer", ["pay"], 2)
 
 
 def passages(document: str) -> Any:
@@ -392,32 +374,29 @@ def test_citations_of_the_steps_are_those_of_the_plan():
     assert report["removed"] == ["9"]
 
 
-def test_each_step_remembers_its_own_calls_once_and_the_next_plan_is_told(tmp_path: Path):
-    async def main() -> None:
-        store = MemoryStore(tmp_path / "memory.db")
+async def test_each_step_remembers_its_own_calls_once_and_the_next_plan_is_told(tmp_path: Path):
+    store = MemoryStore(tmp_path / "memory.db")
 
-        def brain() -> Any:
-            def reply(request: Any) -> Any:
-                match request.component:
-                    case "planner":
-                        return call("make_plan", steps=TWO)
-                    case "analyzer":
-                        return call("judge", **verdict())
-                    case "memory_summary":
-                        return "the echo said hello to everyone"
-                    case _:
-                        said = "hello" in str(request.messages[-1])
-                        return "done" if said else call("echo", text="hello")
+    def brain() -> Any:
+        def reply(request: Any) -> Any:
+            match request.component:
+                case "planner":
+                    return call("make_plan", steps=TWO)
+                case "analyzer":
+                    return call("judge", **verdict())
+                case "memory_summary":
+                    return "the echo said hello to everyone"
+                case _:
+                    said = "hello" in str(request.messages[-1])
+                    return "done" if said else call("echo", text="hello")
 
-            return ScriptedModel(reply)
+        return ScriptedModel(reply)
 
-        plugins = [Memory(store, rank="text")]
-        await DagAgent(brain(), [echo], plugins=plugins).run("what does the echo say?", user="ada")
-        assert len(store.all("ada", 10)) == 2
-        model = brain()
-        await DagAgent(model, [echo], plugins=plugins).run("what does the echo say?", user="ada")
-        asked = {request.component: str(request.messages) for request in model.requests}
-        assert "said hello to everyone" in asked["planner"]
-        assert "said hello to everyone" in asked["analyzer"]
-
-    go(main())
+    plugins = [Memory(store, rank="text")]
+    await DagAgent(brain(), [echo], plugins=plugins).run("what does the echo say?", user="ada")
+    assert len(store.all("ada", 10)) == 2
+    model = brain()
+    await DagAgent(model, [echo], plugins=plugins).run("what does the echo say?", user="ada")
+    asked = {request.component: str(request.messages) for request in model.requests}
+    assert "said hello to everyone" in asked["planner"]
+    assert "said hello to everyone" in asked["analyzer"]

@@ -68,24 +68,21 @@ def test_every_task_runs_with_every_variant_and_every_repeat():
     assert trials[4].problems == ("the answer lacks 'right'",)
 
 
-def test_each_run_is_in_the_journal_under_its_id(tmp_path: Path):
-    async def main() -> None:
-        journal = open_journal(tmp_path / "j.db")
-        model = ScriptedModel([call("double", number=1), "right: 2"])
-        (trial,) = await run_tasks(task_set(task("a")), [Variant("v", model, {"max_iterations": 5})], journal=journal)
-        records = await journal.load(trial.run_id)
-        started: Any = records[0].event
-        assert (started.question, started.agent, started.settings["max_iterations"]) == ("question a", "eval mine", 5)
-        assert (trial.calls, trial.dialect, trial.stop_reason, trial.passed) == (
-            ("double",),
-            "native",
-            "answer",
-            True,
-        )
-        assert trial.usage.requests == 2
-        await journal.aclose()
-
-    go(main())
+async def test_each_run_is_in_the_journal_under_its_id(tmp_path: Path):
+    journal = open_journal(tmp_path / "j.db")
+    model = ScriptedModel([call("double", number=1), "right: 2"])
+    (trial,) = await run_tasks(task_set(task("a")), [Variant("v", model, {"max_iterations": 5})], journal=journal)
+    records = await journal.load(trial.run_id)
+    started: Any = records[0].event
+    assert (started.question, started.agent, started.settings["max_iterations"]) == ("question a", "eval mine", 5)
+    assert (trial.calls, trial.dialect, trial.stop_reason, trial.passed) == (
+        ("double",),
+        "native",
+        "answer",
+        True,
+    )
+    assert trial.usage.requests == 2
+    await journal.aclose()
 
 
 def test_a_failing_model_fails_its_task_and_the_others_still_run():

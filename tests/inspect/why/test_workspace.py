@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit import call, go
+from tests.kit import call
 
 from treadle import Agent, ScriptedModel, Workspace, find_causes, open_journal
 from treadle._inspect.why.experiments import Experiment
@@ -34,31 +34,27 @@ def painter(request: Request) -> Any:
 
 
 @pytest.mark.parametrize("in_prompt", [True, False])
-def test_other_edits_are_tried_in_overlays(tmp_path: Path, in_prompt: bool):
+async def test_other_edits_are_tried_in_overlays(tmp_path: Path, in_prompt: bool):
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "wish.txt").write_text("Paint it green.\n" + ("" if in_prompt else f"{BAD}\n"))
     (folder / "colour").write_text("none\n")
     seen: list[Experiment] = []
-
-    async def main() -> None:
-        journal = open_journal(tmp_path / "runs.db")
-        agent = Agent(
-            ScriptedModel(painter), preset="coding", workspace=Workspace(folder, backend="sandbox"), journal=journal,
-            system=f"You paint.\n{BAD if in_prompt else 'You are quick.'}\nYou are neat.",
-        )  # fmt: skip
-        run = await agent.run("Paint it.")
-        assert "not" in run.answer
-        found = await find_causes(agent, run.run_id, answer="It was right.", on_experiment=seen.append)
-        assert found.causes, str(found)
-        change = found.causes[0].change
-        assert change.kind == ("prompt" if in_prompt else "passage")
-        assert BAD in change.before
-        steps = fold(await journal.load(found.causes[0].experiment.runs[0])).steps
-        assert [step.observation.split()[-1] for step in steps] == ["wish.txt", "+green", "right", "green"]
-        assert not any(one.unknown for one in seen), "each call had a result"
-
-    go(main())
+    journal = open_journal(tmp_path / "runs.db")
+    agent = Agent(
+        ScriptedModel(painter), preset="coding", workspace=Workspace(folder, backend="sandbox"), journal=journal,
+        system=f"You paint.\n{BAD if in_prompt else 'You are quick.'}\nYou are neat.",
+    )  # fmt: skip
+    run = await agent.run("Paint it.")
+    assert "not" in run.answer
+    found = await find_causes(agent, run.run_id, answer="It was right.", on_experiment=seen.append)
+    assert found.causes, str(found)
+    change = found.causes[0].change
+    assert change.kind == ("prompt" if in_prompt else "passage")
+    assert BAD in change.before
+    steps = fold(await journal.load(found.causes[0].experiment.runs[0])).steps
+    assert [step.observation.split()[-1] for step in steps] == ["wish.txt", "+green", "right", "green"]
+    assert not any(one.unknown for one in seen), "each call had a result"
     assert sorted(path.name for path in folder.iterdir()) == ["colour", "wish.txt"]
     assert (folder / "colour").read_text() == "none\n"
     assert not (tmp_path / "outside").exists()

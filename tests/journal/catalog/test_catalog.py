@@ -257,23 +257,19 @@ RECORDED = Path(__file__).parents[2] / "data" / "journal_0_1" / "journal.db"
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_file_of_version_0_1_has_lists_and_sums(tmp_path: Path, read_only: bool):
+async def test_a_file_of_version_0_1_has_lists_and_sums(tmp_path: Path, read_only: bool):
     path = Path(shutil.copy(RECORDED, tmp_path / "journal.db"))
     before = path.read_bytes()
-
-    async def main() -> None:
-        journal = SqliteJournal(path, read_only=read_only)
-        infos = await journal.list(limit=100, parent="", status="finished")
-        assert len(infos) == 8
-        seen = await journal.overview(parent="")
-        assert (seen.runs, seen.ended, seen.pending > 0) == (15, 0 if read_only else 8, read_only)
-        if not read_only:
-            assert seen.tool_calls > 10
-            await journal.annotate(infos[0].run_id, tags=["old"])
-            assert await ids(journal, tag="old") == [infos[0].run_id]
-        await journal.aclose()
-
-    asyncio.run(main())
+    journal = SqliteJournal(path, read_only=read_only)
+    infos = await journal.list(limit=100, parent="", status="finished")
+    assert len(infos) == 8
+    seen = await journal.overview(parent="")
+    assert (seen.runs, seen.ended, seen.pending > 0) == (15, 0 if read_only else 8, read_only)
+    if not read_only:
+        assert seen.tool_calls > 10
+        await journal.annotate(infos[0].run_id, tags=["old"])
+        assert await ids(journal, tag="old") == [infos[0].run_id]
+    await journal.aclose()
     assert (path.read_bytes() == before) is read_only
 
 

@@ -36,67 +36,56 @@ class Slow(ScriptedModel):
             yield part
 
 
-def test_a_refused_question_stops_the_request_that_is_under_way():
-    async def main() -> None:
-        model = Slow(["never"])
+async def test_a_refused_question_stops_the_request_that_is_under_way():
+    model = Slow(["never"])
 
-        async def check(guard: Any, run: Any, text: str) -> str:
-            await model.asked.wait()  # the request has gone out
-            return f"not about {text}"
+    async def check(guard: Any, run: Any, text: str) -> str:
+        await model.asked.wait()  # the request has gone out
+        return f"not about {text}"
 
-        result = await Agent(model, [add], plugins=[Guardrail(check, name="door", message="No.")]).run("bombs")
-        assert model.stopped
-        assert (result.answer, result.success, result.stop_reason) == ("No.", False, "error")
-        assert isinstance(result.error, GuardrailError)
-        assert (result.error.guard, result.error.reason) == ("door", "not about bombs")
-        report = result.metadata["reports"]["door"]
-        assert (report["on"], report["saw"], report["refused"]) == ("input", "bombs", "not about bombs")
-
-    go(main())
+    result = await Agent(model, [add], plugins=[Guardrail(check, name="door", message="No.")]).run("bombs")
+    assert model.stopped
+    assert (result.answer, result.success, result.stop_reason) == ("No.", False, "error")
+    assert isinstance(result.error, GuardrailError)
+    assert (result.error.guard, result.error.reason) == ("door", "not about bombs")
+    report = result.metadata["reports"]["door"]
+    assert (report["on"], report["saw"], report["refused"]) == ("input", "bombs", "not about bombs")
 
 
-def test_nothing_comes_of_a_reply_before_the_check_has_passed():
-    async def main() -> None:
-        called: list[int] = []
-        checking = asyncio.Event()
+async def test_nothing_comes_of_a_reply_before_the_check_has_passed():
+    called: list[int] = []
+    checking = asyncio.Event()
 
-        async def check(guard: Any, run: Any, text: str) -> str:
-            for _ in range(50):  # the reply is there long before
-                await asyncio.sleep(0)
-            assert not called
-            checking.set()
-            return ""
+    async def check(guard: Any, run: Any, text: str) -> str:
+        for _ in range(50):  # the reply is there long before
+            await asyncio.sleep(0)
+        assert not called
+        checking.set()
+        return ""
 
-        def count() -> str:
-            """Count."""
-            called.append(1)
-            return "counted"
+    def count() -> str:
+        """Count."""
+        called.append(1)
+        return "counted"
 
-        result = await Agent(ScriptedModel([call("count"), "done"]), [count], plugins=[Guardrail(check)]).run("q")
-        assert (result.answer, called, checking.is_set()) == ("done", [1], True)
-
-    go(main())
+    result = await Agent(ScriptedModel([call("count"), "done"]), [count], plugins=[Guardrail(check)]).run("q")
+    assert (result.answer, called, checking.is_set()) == ("done", [1], True)
 
 
-def test_only_the_first_request_is_checked_and_a_resumed_run_is_not_checked_again():
+async def test_only_the_first_request_is_checked_and_a_resumed_run_is_not_checked_again():
     looks: list[str] = []
 
     async def check(guard: Any, run: Any, text: str) -> str:
         looks.append(text)
         return ""
 
-    async def main() -> None:
-        journal = MemoryJournal()
-        asking = add.replace(approval="ask")
-        agent = Agent(
-            ScriptedModel([call("add", a=1, b=2), "3"]), [asking], plugins=[Guardrail(check)], journal=journal
-        )
-        paused = await agent.run("q", run_id="r")
-        assert paused.stop_reason == "paused"
-        assert (await agent.resume("r", approve=True)).answer == "3"
-        assert looks == ["q"]
-
-    go(main())
+    journal = MemoryJournal()
+    asking = add.replace(approval="ask")
+    agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [asking], plugins=[Guardrail(check)], journal=journal)
+    paused = await agent.run("q", run_id="r")
+    assert paused.stop_reason == "paused"
+    assert (await agent.resume("r", approve=True)).answer == "3"
+    assert looks == ["q"]
 
 
 @pytest.mark.parametrize(
@@ -159,44 +148,38 @@ def test_a_request_that_fails_while_it_is_checked_is_treated_as_ever():
     assert not isinstance(result.error, GuardrailError)
 
 
-def test_cancelling_the_run_stops_request_and_check():
-    async def main() -> None:
-        stopped: list[bool] = []
+async def test_cancelling_the_run_stops_request_and_check():
+    stopped: list[bool] = []
 
-        async def check(guard: Any, run: Any, text: str) -> str:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                stopped.append(True)
-                raise
-            return ""
+    async def check(guard: Any, run: Any, text: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.append(True)
+            raise
+        return ""
 
-        model = Slow(["x"])
-        run = Agent(model, None, plugins=[Guardrail(check)]).start("q")
-        await model.asked.wait()
-        run.cancel()
-        assert (await run).stop_reason == "cancelled"
-        assert model.stopped
-        assert stopped == [True]
-
-    go(main())
+    model = Slow(["x"])
+    run = Agent(model, None, plugins=[Guardrail(check)]).start("q")
+    await model.asked.wait()
+    run.cancel()
+    assert (await run).stop_reason == "cancelled"
+    assert model.stopped
+    assert stopped == [True]
 
 
-def test_a_judged_run_replays():
+async def test_a_judged_run_replays():
     def script(request: Any) -> Any:
         return "PASS" if request.component == "guardrail" else "fine"
 
-    async def main() -> None:
-        journal = MemoryJournal()
-        guard = Guardrail(model_judge("It is polite."), on=("input", "output"))
-        agent = Agent(ScriptedModel(script), None, plugins=[guard], journal=journal)
-        run = agent.start("q")
-        assert (await run).answer == "fine"
-        reports = [r.event.data["report"]["on"] for r in run.records if isinstance(r.event, ev.Noted)]
-        assert reports == ["input", "output"]
-        assert replay(await journal.load(run.id)).same
-
-    go(main())
+    journal = MemoryJournal()
+    guard = Guardrail(model_judge("It is polite."), on=("input", "output"))
+    agent = Agent(ScriptedModel(script), None, plugins=[guard], journal=journal)
+    run = agent.start("q")
+    assert (await run).answer == "fine"
+    reports = [r.event.data["report"]["on"] for r in run.records if isinstance(r.event, ev.Noted)]
+    assert reports == ["input", "output"]
+    assert replay(await journal.load(run.id)).same
 
 
 def test_a_refused_answer_is_not_given_as_a_typed_value_either():
@@ -207,30 +190,27 @@ def test_a_refused_answer_is_not_given_as_a_typed_value_either():
     assert result.output is None
 
 
-def test_words_that_were_shown_before_a_refusal_are_taken_back():
-    async def main() -> None:
-        shown: list[Any] = []
-        said = asyncio.Event()
+async def test_words_that_were_shown_before_a_refusal_are_taken_back():
+    shown: list[Any] = []
+    said = asyncio.Event()
 
-        async def check(guard: Any, run: Any, text: str) -> str:
-            await said.wait()
-            return "no"
+    async def check(guard: Any, run: Any, text: str) -> str:
+        await said.wait()
+        return "no"
 
-        def see(record: Any) -> None:
-            shown.append(record.event)
-            if isinstance(record.event, ev.AnswerDelta):
-                said.set()
+    def see(record: Any) -> None:
+        shown.append(record.event)
+        if isinstance(record.event, ev.AnswerDelta):
+            said.set()
 
-        agent = Agent(ScriptedModel(["Here is how to do it"]), None, plugins=[Guardrail(check, message="No.")])
-        run = agent.prepare("q")
-        run.subscribe(see)
-        result = await agent.launch(run)
-        assert result.answer == "No."
-        kinds = [type(event) for event in shown]
-        assert ev.Reset in kinds[kinds.index(ev.AnswerDelta) :]
-        assert ev.AnswerRetracted not in kinds
-
-    go(main())
+    agent = Agent(ScriptedModel(["Here is how to do it"]), None, plugins=[Guardrail(check, message="No.")])
+    run = agent.prepare("q")
+    run.subscribe(see)
+    result = await agent.launch(run)
+    assert result.answer == "No."
+    kinds = [type(event) for event in shown]
+    assert ev.Reset in kinds[kinds.index(ev.AnswerDelta) :]
+    assert ev.AnswerRetracted not in kinds
 
 
 def test_where_it_is_must_be_said():

@@ -225,18 +225,14 @@ def test_agents_inside_and_code_are_under_the_same_mask():
     assert EMAIL not in said(model)
 
 
-def test_the_next_turn_of_a_conversation_knows_what_was_meant_and_another_user_does_not():
+async def test_the_next_turn_of_a_conversation_knows_what_was_meant_and_another_user_does_not():
     model = ScriptedModel(lambda r: f"It is {placeholders(r)[0]}.")
     agent = Agent(model, None, plugins=[PersonalData()])
-
-    async def main() -> None:
-        talk = Conversation(agent, user="anna")
-        await talk.ask(f"I am {EMAIL}")
-        assert (await talk.ask("Who am I?")).answer == f"It is {EMAIL}."
-        seen = placeholders(model.requests[0])[0]
-        assert (await agent.run(f"Who is {seen}?", user="bob")).answer == f"It is {seen}."
-
-    go(main())
+    talk = Conversation(agent, user="anna")
+    await talk.ask(f"I am {EMAIL}")
+    assert (await talk.ask("Who am I?")).answer == f"It is {EMAIL}."
+    seen = placeholders(model.requests[0])[0]
+    assert (await agent.run(f"Who is {seen}?", user="bob")).answer == f"It is {seen}."
 
 
 @pytest.mark.parametrize("chunk", [3, 200])

@@ -110,18 +110,15 @@ def test_the_words_can_be_replaced():
     assert model.requests[0].messages[0].text == "MY WORDS"
 
 
-def test_a_resumed_run_selects_once():
-    async def main() -> None:
-        model = chooser(["tool_3"], call("tool_3"), "done")
-        handle = Agent(model, TOOLS).start("q")
-        await handle
-        seqs = [r.seq for r in handle.records if type(r.event).__name__ in ("ToolsChanged", "ThinkDone")]
-        for records in (seq + 1 for seq in seqs[1:]):
-            again = chooser(["tool_4"], "done", "done")
-            await (await restarted(Agent(again, TOOLS), handle, records))
-            assert "selection" not in components(again)
-
-    go(main())
+async def test_a_resumed_run_selects_once():
+    model = chooser(["tool_3"], call("tool_3"), "done")
+    handle = Agent(model, TOOLS).start("q")
+    await handle
+    seqs = [r.seq for r in handle.records if type(r.event).__name__ in ("ToolsChanged", "ThinkDone")]
+    for records in (seq + 1 for seq in seqs[1:]):
+        again = chooser(["tool_4"], "done", "done")
+        await (await restarted(Agent(again, TOOLS), handle, records))
+        assert "selection" not in components(again)
 
 
 def test_a_line_of_the_catalogue_is_short():

@@ -137,20 +137,17 @@ class Turns(Plugin):
 
 
 @pytest.mark.parametrize("pages", [300, 0])
-def test_an_answer_is_checked_beside_the_event_loop(pages: int):
+async def test_an_answer_is_checked_beside_the_event_loop(pages: int):
     @tool(untrusted=True, effect="pure")
     def fetch() -> str:
         """Fetch a page."""
         return "Graz lies on the Mur. " + "7 and 8, " * 30 * pages
 
-    async def main() -> None:
-        model = ScriptedModel([PLAN, call("fetch"), "Graz lies on the Mur."])
-        async with counted_turns() as turns:
-            plugins: list[Plugin] = [Turns(turns), Research(revisions=0), Turns(turns)]
-            await Agent(model, [fetch], plugins=plugins).run("q")
-        assert (turns[1] > 1_000) is bool(pages), turns
-
-    asyncio.run(main())
+    model = ScriptedModel([PLAN, call("fetch"), "Graz lies on the Mur."])
+    async with counted_turns() as turns:
+        plugins: list[Plugin] = [Turns(turns), Research(revisions=0), Turns(turns)]
+        await Agent(model, [fetch], plugins=plugins).run("q")
+    assert (turns[1] > 1_000) is bool(pages), turns
 
 
 def test_what_other_tools_find_is_a_source_too(base: KnowledgeBase):

@@ -191,7 +191,7 @@ def _arguments(made: Any) -> Any:
 
 
 @pytest.mark.parametrize("component", ["planner", "reflection", "observer"])
-def test_an_adviser_knows_the_conversation_before_and_what_is_said_meanwhile(component: str):
+async def test_an_adviser_knows_the_conversation_before_and_what_is_said_meanwhile(component: str):
     @tool
     async def echo(text: str) -> str:
         """Say it again."""
@@ -199,13 +199,10 @@ def test_an_adviser_knows_the_conversation_before_and_what_is_said_meanwhile(com
             held[0].send("mind the GAP")
         return text
 
-    async def main() -> None:
-        held.append(Agent(model, [echo], plugins=[Planner(), Reflection(), Observer()]).start("q", history=HISTORY))
-        await held[0]
-
     held: list[Any] = []
     model = ScriptedModel(cast("native", 4))
-    go(main())
+    held.append(Agent(model, [echo], plugins=[Planner(), Reflection(), Observer()]).start("q", history=HISTORY))
+    await held[0]
     asked = [request_text(request) for request in model.requests if request.component == component]
     assert "User: user 0" in asked[0]
     assert "Assistant: assistant 1" in asked[0]

@@ -180,16 +180,13 @@ def test_contents_in_numbered_attributes():
     check(state)
 
 
-def test_an_exported_run_is_still_imported():
-    async def work() -> None:
-        journal, other = MemoryJournal(), MemoryJournal()
-        (run,) = (await import_file(journal, json.dumps(OPENAI).encode(), "a.json")).runs
-        data = await export_run(journal, run)
-        assert (await import_file(other, data, "a.jsonl")).runs == (run,)
-        info = await journal.info(run)
-        assert (info.tags, info.agent) == (("imported",), "a")
-
-    go(work())
+async def test_an_exported_run_is_still_imported():
+    journal, other = MemoryJournal(), MemoryJournal()
+    (run,) = (await import_file(journal, json.dumps(OPENAI).encode(), "a.json")).runs
+    data = await export_run(journal, run)
+    assert (await import_file(other, data, "a.jsonl")).runs == (run,)
+    info = await journal.info(run)
+    assert (info.tags, info.agent) == (("imported",), "a")
 
 
 def test_secrets_in_a_dump_are_not_stored():
@@ -215,32 +212,25 @@ def test_what_cannot_be_imported_is_said(data: bytes, problem: str):
         go(states(data))
 
 
-def test_nothing_is_exchanged_in_an_import():
-    async def work() -> None:
-        journal = MemoryJournal()
-        (run,) = (await import_file(journal, json.dumps(OPENAI).encode(), "a.json")).runs
-        exchanged = [r.event for r in await journal.load(run) if isinstance(r.event, ev.Exchanged)]
-        assert all(one.broke == "" and one.first_token is None for one in exchanged)
-
-    go(work())
+async def test_nothing_is_exchanged_in_an_import():
+    journal = MemoryJournal()
+    (run,) = (await import_file(journal, json.dumps(OPENAI).encode(), "a.json")).runs
+    exchanged = [r.event for r in await journal.load(run) if isinstance(r.event, ev.Exchanged)]
+    assert all(one.broke == "" and one.first_token is None for one in exchanged)
 
 
-def test_a_message_in_each_line_is_one_conversation():
+async def test_a_message_in_each_line_is_one_conversation():
     lines = "\n".join(json.dumps(message) for message in OPENAI)
-
-    async def check() -> None:
-        journal = MemoryJournal()
-        (run,) = (await import_file(journal, lines.encode(), "chat.jsonl")).runs
-        state = fold(await journal.load(run))
-        assert state.finished is not None
-        assert state.finished.answer == "40 dollars."
-        assert [step.observation for step in state.steps] == ["40"]
-
-    go(check())
+    journal = MemoryJournal()
+    (run,) = (await import_file(journal, lines.encode(), "chat.jsonl")).runs
+    state = fold(await journal.load(run))
+    assert state.finished is not None
+    assert state.finished.answer == "40 dollars."
+    assert [step.observation for step in state.steps] == ["40"]
 
 
 @pytest.mark.parametrize("odd", ["x", None, [], "9" * 5000, {"a": 1}])
-def test_numbers_of_a_trace_that_are_none(odd: Any):
+async def test_numbers_of_a_trace_that_are_none(odd: Any):
     attributes = [
         {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
         {"key": "gen_ai.usage.input_tokens", "value": {"intValue": odd}},
@@ -251,9 +241,5 @@ def test_numbers_of_a_trace_that_are_none(odd: Any):
     ]
     span = {"attributes": attributes, "startTimeUnixNano": odd, "endTimeUnixNano": "1" * 400}
     trace = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
-
-    async def check() -> None:
-        found = await import_file(MemoryJournal(), json.dumps(trace).encode(), "trace.json")
-        assert len(found.runs) == 1
-
-    go(check())
+    found = await import_file(MemoryJournal(), json.dumps(trace).encode(), "trace.json")
+    assert len(found.runs) == 1
