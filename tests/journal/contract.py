@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -56,24 +57,20 @@ def picture() -> Artifact:
 
 
 Make = Callable[[], Journal]
-Body = Callable[..., Awaitable[None]]
 
 
-def play(make: Make, body: Body, journals: int = 1) -> None:
-    async def main() -> None:
-        opened = [make() for _ in range(journals)]
-        try:
-            async with asyncio.timeout(600):  # only guards against a test that hangs
-                await body(*opened)
-        finally:
-            for journal in opened:
-                await journal.aclose()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def opened(make: Make, journals: int = 1) -> AsyncGenerator[list[Journal]]:
+    every = [make() for _ in range(journals)]
+    try:
+        yield every
+    finally:
+        for journal in every:
+            await journal.aclose()
 
 
 class JournalContract:
-    def test_what_was_appended_is_loaded(self, make: Make):
+    async def test_what_was_appended_is_loaded(self, make: Make):
         records = [
             started(
                 "a",
@@ -84,29 +81,23 @@ class JournalContract:
             record("a", 2, ToolsChanged((ToolSchema("u", "d", {}),), "chosen")),
             done("a", 3, "x" * 200_000),
         ]
-
-        async def body(journal: Journal) -> None:
+        async with opened(make) as (journal,):
             await journal.append(records[:1])
             await journal.append(records[1:])
             assert await journal.load("a") == records
             assert await journal.load("a", after=2) == records[3:]
             assert await journal.load("a", after=3) == []
 
-        play(make, body)
-
-    def test_the_contents_of_files_are_given_back_as_they_were(self, make: Make):
+    async def test_the_contents_of_files_are_given_back_as_they_were(self, make: Make):
         records = with_files("a")
-
-        async def body(writer: Journal, reader: Journal) -> None:
+        async with opened(make, 2) as (writer, reader):
             await writer.append(records)
             assert await writer.load("a") == records
             if writer is not reader:
                 assert await reader.load("a") == records
 
-        play(make, body, 2)
-
-    def test_a_content_goes_with_the_last_run_that_has_it(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_a_content_goes_with_the_last_run_that_has_it(self, make: Make):
+        async with opened(make) as (journal,):
             first, second = with_files("a"), with_files("b")
             await journal.append(first)
             await journal.append(second)
@@ -116,20 +107,16 @@ class JournalContract:
             await journal.append(with_files("c"))
             assert len(await journal.load("c")) == 4
 
-        play(make, body)
-
-    def test_another_journal_reads_it_while_it_is_written(self, make: Make):
-        async def body(writer: Journal, reader: Journal) -> None:
+    async def test_another_journal_reads_it_while_it_is_written(self, make: Make):
+        async with opened(make, 2) as (writer, reader):
             await writer.append([started("a")])
             for seq in range(1, 20):
                 await writer.append([done("a", seq)])
                 assert len(await reader.load("a")) == seq + 1
 
-        play(make, body, 2)
-
     @pytest.mark.parametrize("text", ["a\0b", "\0", "\ud800", "x\udfff\0y", "\ud83d\ude80"], ids=ascii)
-    def test_ids_and_names_of_any_text_are_stored_and_found(self, make: Make, text: str):
-        async def body(journal: Journal) -> None:
+    async def test_ids_and_names_of_any_text_are_stored_and_found(self, make: Make, text: str):
+        async with opened(make) as (journal,):
             for work in (journal.load(text), journal.info(text), journal.delete(text)):
                 with pytest.raises(RunNotFoundError):
                     await work
@@ -154,34 +141,26 @@ class JournalContract:
             await journal.delete(text)
             assert [info.run_id for info in await journal.list()] == ["b"]
 
-        play(make, body)
-
-    def test_unknown_runs_are_not_found(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_unknown_runs_are_not_found(self, make: Make):
+        async with opened(make) as (journal,):
             for work in (journal.load("nothing"), journal.load("nothing", after=7), journal.delete("nothing")):
                 with pytest.raises(RunNotFoundError, match="nothing"):
                     await work
             assert await journal.list() == []
             assert await journal.take("nothing") == []
 
-        play(make, body)
-
-    def test_appending_nothing_does_nothing(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_appending_nothing_does_nothing(self, make: Make):
+        async with opened(make) as (journal,):
             await journal.append([])
             assert await journal.list() == []
 
-        play(make, body)
-
-    def test_a_second_writer_of_a_record_is_refused(self, make: Make):
-        async def body(first: Journal, second: Journal) -> None:
+    async def test_a_second_writer_of_a_record_is_refused(self, make: Make):
+        async with opened(make, 2) as (first, second):
             await first.append([started("a"), done("a", 1)])
             with pytest.raises(RunBusyError, match="a#1"):
                 await second.append([done("a", 1, "mine"), done("a", 2)])
             await first.append([done("a", 2, "theirs")])
             assert [r.event.content for r in (await second.load("a"))[1:]] == ["384 400 km", "theirs"]  # pyright: ignore
-
-        play(make, body, 2)
 
     @pytest.mark.parametrize(
         "records",
@@ -194,18 +173,17 @@ class JournalContract:
         ],
         ids=["gap", "gap inside", "two runs", "transient", "not JSON"],
     )
-    def test_records_that_do_not_follow_are_refused_as_a_whole(self, make: Make, records: list[Record]):
-        async def body(journal: Journal) -> None:
+    async def test_records_that_do_not_follow_are_refused_as_a_whole(self, make: Make, records: list[Record]):
+        async with opened(make) as (journal,):
             before = [started("a"), done("a", 1)]
             await journal.append(before)
             with pytest.raises(JournalError):
                 await journal.append(records)
             assert await journal.load("a") == before
 
-        play(make, body)
+    async def test_many_runs_at_once(self, make: Make):
+        async with opened(make) as (journal,):
 
-    def test_many_runs_at_once(self, make: Make):
-        async def body(journal: Journal) -> None:
             async def one(run: str) -> None:
                 await journal.claim(run, f"driver of {run}")
                 for item in log(run, 5):
@@ -218,10 +196,8 @@ class JournalContract:
             assert len(infos) == 40
             assert [r.seq for r in await journal.load("r7")] == list(range(8))
 
-        play(make, body)
-
-    def test_the_list_gives_the_status_of_each_run(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_the_list_gives_the_status_of_each_run(self, make: Make):
+        async with opened(make) as (journal,):
             await journal.append([started("a", at=100.0, conversation="c", user="ada")])
             await journal.append([started("b", at=200.0, parent="a", user="bob"), record("b", 1, Paused("approval"))])
             await journal.append([started("c", at=300.0, conversation="c", user="bob"), ended("c", 1, at=301.0)])
@@ -256,10 +232,8 @@ class JournalContract:
             await journal.release("a", "me")
             assert await ids(status="idle") == ["b", "a"]
 
-        play(make, body)
-
-    def test_delete_also_deletes_the_children(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_delete_also_deletes_the_children(self, make: Make):
+        async with opened(make) as (journal,):
             for run, parent in (("a", ""), ("b", "a"), ("c", "b"), ("other", "")):
                 await journal.append(log(run, parent=parent))
                 await journal.put(InboxItem("1", run, "message"))
@@ -273,10 +247,8 @@ class JournalContract:
             await journal.append(log("a"))
             assert len(await journal.load("a")) == 6
 
-        play(make, body)
-
-    def test_a_driven_run_is_not_deleted(self, make: Make):
-        async def body(driver: Journal, other: Journal) -> None:
+    async def test_a_driven_run_is_not_deleted(self, make: Make):
+        async with opened(make, 2) as (driver, other):
             await driver.append(log("a"))
             await driver.claim("a", "driver")
             for journal in (driver, other):
@@ -286,10 +258,8 @@ class JournalContract:
             await driver.release("a", "driver")
             assert await other.gc(older_than=-1) == ["a"]
 
-        play(make, body, 2)
-
-    def test_gc_keeps_what_it_is_asked_to_keep(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_gc_keeps_what_it_is_asked_to_keep(self, make: Make):
+        async with opened(make) as (journal,):
             old = time.time() - 1000
             for index, run in enumerate("abcd"):
                 await journal.append(log(run, at=old + index))
@@ -302,12 +272,10 @@ class JournalContract:
             assert sorted(await journal.gc(older_than=500, statuses=("finished", "running"))) == ["c", "d", "running"]
             assert [info.run_id for info in await journal.list()] == ["young"]
 
-        play(make, body)
-
     # Claims
 
-    def test_only_one_driver_has_the_claim(self, make: Make):
-        async def body(first: Journal, second: Journal) -> None:
+    async def test_only_one_driver_has_the_claim(self, make: Make):
+        async with opened(make, 2) as (first, second):
             assert await first.claim("a", "one") == 1
             await first.append([started("a")])
             with pytest.raises(RunBusyError, match="one"):
@@ -321,32 +289,26 @@ class JournalContract:
             assert await second.claim("a", "two") == 3
             await second.append([done("a", 2)])
 
-        play(make, body, 2)
-
-    def test_of_many_claims_one_wins(self, make: Make):
-        async def body(*journals: Journal) -> None:
+    async def test_of_many_claims_one_wins(self, make: Make):
+        async with opened(make, 5) as journals:
             outcomes = await asyncio.gather(
                 *(j.claim("a", f"driver {n}") for n, j in enumerate(journals)), return_exceptions=True
             )
             assert sum(outcome == 1 for outcome in outcomes) == 1
             assert sum(isinstance(outcome, RunBusyError) for outcome in outcomes) == len(journals) - 1
 
-        play(make, body, 5)
-
-    def test_closing_a_journal_releases_its_runs(self, make: Make):
-        async def body(second: Journal) -> None:
+    async def test_closing_a_journal_releases_its_runs(self, make: Make):
+        async with opened(make) as (second,):
             first = make()
             await first.claim("a", "one")
             await first.aclose()
             if first is not second:
                 assert await second.claim("a", "two") == 2
 
-        play(make, body)
-
     # Inbox
 
-    def test_the_inbox_keeps_the_order_and_delivers_each_item_once(self, make: Make):
-        async def body(driver: Journal, other: Journal) -> None:
+    async def test_the_inbox_keeps_the_order_and_delivers_each_item_once(self, make: Make):
+        async with opened(make, 2) as (driver, other):
             await driver.append([started("a")])
             items = [
                 InboxItem(f"i{n}", "a", "cancel" if n == 2 else "message", {"text": f"Nr {n}", "n": n})
@@ -361,10 +323,8 @@ class JournalContract:
             assert await driver.take("a") == []
             assert len(await driver.take("b", ("message", "cancel"))) == 1
 
-        play(make, body, 2)
-
-    def test_an_unread_item_can_be_recalled(self, make: Make):
-        async def body(driver: Journal, other: Journal) -> None:
+    async def test_an_unread_item_can_be_recalled(self, make: Make):
+        async with opened(make, 2) as (driver, other):
             await other.put(InboxItem("i1", "a", "message"))
             await other.put(InboxItem("i2", "a", "message"))
             assert await other.recall("a", "i1")
@@ -372,10 +332,8 @@ class JournalContract:
             assert [item.id for item in await driver.take("a")] == ["i2"]
             assert not await other.recall("a", "i2"), "it was read"
 
-        play(make, body, 2)
-
-    def test_taken_items_are_put_back_unless_a_record_accounts_for_them(self, make: Make):
-        async def body(first: Journal) -> None:
+    async def test_taken_items_are_put_back_unless_a_record_accounts_for_them(self, make: Make):
+        async with opened(make) as (first,):
             await first.claim("a", "one")
             await first.append([started("a")])
             for item in (
@@ -395,12 +353,10 @@ class JournalContract:
             await first.claim("a", "one")
             assert await first.take("a") == []
 
-        play(make, body)
-
     # Export
 
-    def test_a_request_is_noted_with_its_run(self, make: Make):
-        async def body(journal: Journal, other: Journal) -> None:
+    async def test_a_request_is_noted_with_its_run(self, make: Make):
+        async with opened(make, 2) as (journal, other):
             await journal.append(log("a"))
             first = await journal.note_request("k", RequestNote("a", "asked"), since=0)
             assert first.time > 0
@@ -419,15 +375,13 @@ class JournalContract:
             await journal.delete("a")
             assert await other.noted_requests("l", since=0) == [], "with the run"
 
-        play(make, body, 2)
-
-    def test_what_was_spent_is_added_and_checked_in_one_step(self, make: Make):
+    async def test_what_was_spent_is_added_and_checked_in_one_step(self, make: Make):
         one, keys = Usage(10, 5, requests=1, cost=0.5), ("day:2026-11-18:tenant:acme", "ever::all:")
 
         def fits(key: str, total: Usage) -> bool:
             return total.requests <= (20 if key == keys[0] else 100)
 
-        async def body(*journals: Journal) -> None:
+        async with opened(make, 5) as journals:
             first = journals[0]
             assert await first.spent(keys) == {}
             taken = await asyncio.gather(*(journal.spend(keys, one, fits) for journal in journals for _ in range(10)))
@@ -439,19 +393,15 @@ class JournalContract:
             assert not await first.spend(keys, one, fits)
             assert (await first.spent(keys))[keys[1]].requests == 19, "all of them or none"
 
-        play(make, body, 5)
-
-    def test_of_many_requests_with_one_key_one_has_it(self, make: Make):
-        async def body(*journals: Journal) -> None:
+    async def test_of_many_requests_with_one_key_one_has_it(self, make: Make):
+        async with opened(make, 5) as journals:
             noted = await asyncio.gather(
                 *(one.note_request("k", RequestNote(str(number)), since=0) for number, one in enumerate(journals))
             )
             assert len({one.run_id for one in noted}) == 1
 
-        play(make, body, 5)
-
-    def test_whether_a_run_is_driven(self, make: Make):
-        async def body(journal: Journal, other: Journal) -> None:
+    async def test_whether_a_run_is_driven(self, make: Make):
+        async with opened(make, 2) as (journal, other):
             await journal.append(log("a")[:1])
             assert not await other.is_driven("a")
             await journal.claim("a", "me")
@@ -460,10 +410,8 @@ class JournalContract:
             assert not await other.is_driven("a")
             assert not await other.is_driven("unknown")
 
-        play(make, body, 2)
-
-    def test_a_run_is_exported_with_its_children(self, make: Make):
-        async def body(journal: Journal) -> None:
+    async def test_a_run_is_exported_with_its_children(self, make: Make):
+        async with opened(make) as (journal,):
             for run, parent in (("a", ""), ("b", "a"), ("c", "b"), ("other", "")):
                 await journal.append(log(run, parent=parent))
             before = [await journal.load(run) for run in "abc"]
@@ -474,5 +422,3 @@ class JournalContract:
             assert await import_run(journal, data) == "a"
             assert [(await journal.load(run))[1:] for run in "abc"] == [records[1:] for records in before]
             assert {info.status for info in await journal.list()} == {"finished"}
-
-        play(make, body)

@@ -73,12 +73,12 @@ def test_a_kill_neither_loses_a_confirmed_record_nor_leaves_half_of_one(tmp_path
             await journal.append([done(run, len(await journal.load(run)))])
         await journal.aclose()
 
-    for kill in range(20):
+    for kill in range(12):
         process = writer_process(path, f"p{kill}", runs=3)
         confirmed = kill_after(process, lines=generator.randrange(0, 250), pause=generator.uniform(0, 0.005))
         confirmed_records += sum(seq + 1 for seq in confirmed.values())
         asyncio.run(check(confirmed, f"p{kill}"))
-    assert confirmed_records > 1000
+    assert confirmed_records > 600
     with sqlite3.connect(path) as con:
         assert con.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     con.close()

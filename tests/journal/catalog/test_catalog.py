@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from journal.contract import Make, opened
 from journal.logs import done, log, started
 from treadle import Agent, ScriptedModel, tool
 from treadle._inspect.replay import fork
@@ -26,27 +27,14 @@ from treadle._types.messages import AssistantMessage
 from treadle._types.usage import Usage
 
 DAY = 86400.0
-Play = Callable[[Callable[[Journal], Awaitable[None]]], None]
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.net)])
-def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
-    def make() -> Journal:
-        if request.param == "postgres":
-            return PostgresJournal(request.getfixturevalue("postgres"), schema=f"t{uuid.uuid4().hex[:12]}")
-        return MemoryJournal() if request.param == "memory" else SqliteJournal(tmp_path / "runs.db")
-
-    def run(body: Callable[[Journal], Awaitable[None]]) -> None:
-        async def main() -> None:
-            journal = make()
-            try:
-                await body(journal)
-            finally:
-                await journal.aclose()
-
-        asyncio.run(main())
-
-    return run
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    if request.param == "postgres":
+        dsn = request.getfixturevalue("postgres")
+        return lambda: PostgresJournal(dsn, schema=f"t{uuid.uuid4().hex[:12]}")
+    return MemoryJournal if request.param == "memory" else lambda: SqliteJournal(tmp_path / "runs.db")
 
 
 async def ids(journal: Journal, **only: Any) -> list[str]:
@@ -62,8 +50,8 @@ def ending(run: str, *, at: float, cost: float | None = None, good: bool = True,
     ]
 
 
-def test_pages_hold_each_run_once_while_others_begin_and_end(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_pages_hold_each_run_once_while_others_begin_and_end(make: Make):
+    async with opened(make) as (journal,):
         # Several of the same instant: the order among them must be fixed too.
         for number in range(25):
             await journal.append([started(f"r{number:02}", at=100.0 + number // 4)])
@@ -81,11 +69,9 @@ def test_pages_hold_each_run_once_while_others_begin_and_end(play: Play):
                 await journal.delete(page[-1].run_id)
         assert seen == [f"r{number:02}" for number in reversed(range(25))]
 
-    play(body)
 
-
-def test_a_list_can_be_filtered_by_everything_it_shows(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_a_list_can_be_filtered_by_everything_it_shows(make: Make):
+    async with opened(make) as (journal,):
         await journal.append(ending("a", at=100.0, agent="cook", model="m1", question="How long do ÄPFEL keep?"))
         await journal.append(ending("b", at=200.0, agent="cook", model="m2", question="100% of 5_0", good=False))
         await journal.append(ending("c", at=300.0, agent="pilot", model="m1", question="Where is Berlin?"))
@@ -107,29 +93,23 @@ def test_a_list_can_be_filtered_by_everything_it_shows(play: Play):
         assert await ids(journal, agent="cook", model="m1", text="keep") == ["a"]
         assert await ids(journal, text="' OR 1=1 --") == []
 
-    play(body)
-
 
 @pytest.mark.parametrize("cursor", ["x", "1.0", "nan~1", "1.0~x", "1e999~1", "1.0~99999999999999999999"])
-def test_a_wrong_cursor_is_refused(play: Play, cursor: str):
-    async def body(journal: Journal) -> None:
+async def test_a_wrong_cursor_is_refused(make: Make, cursor: str):
+    async with opened(make) as (journal,):
         await journal.append([started("a")])
         with pytest.raises(ConfigError, match="cursor"):
             await journal.list(after=cursor)
 
-    play(body)
 
-
-def test_an_unknown_filter_is_refused(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_an_unknown_filter_is_refused(make: Make):
+    async with opened(make) as (journal,):
         with pytest.raises(TypeError, match="colour"):
             await journal.list(colour="red")  # pyright: ignore[reportCallIssue]
 
-    play(body)
 
-
-def test_a_fork_that_nobody_drives_is_not_running(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_a_fork_that_nobody_drives_is_not_running(make: Make):
+    async with opened(make) as (journal,):
         agent = Agent(ScriptedModel(["hello", "again"]), tools=None, journal=journal)
         run = await agent.run("hi")
         forked = await fork(journal, run.run_id, 1)
@@ -138,13 +118,10 @@ def test_a_fork_that_nobody_drives_is_not_running(play: Play):
         await agent.resume(forked)
         assert (await journal.info(forked)).status == "finished"
 
-    play(body)
 
-
-def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
+async def test_notes_about_a_run(make: Make, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_API_KEY", "verysecretvalue123")
-
-    async def body(journal: Journal) -> None:
+    async with opened(make) as (journal,):
         await journal.append(log("a"))
         info = await journal.annotate(
             "a", tags=["b", " a  x ", "b", ""], note=" see verysecretvalue123 \0", thumb="down"
@@ -178,11 +155,9 @@ def test_notes_about_a_run(play: Play, monkeypatch: pytest.MonkeyPatch):
         await journal.append(log("a"))
         assert (await journal.info("a")).tags == ()
 
-    play(body)
 
-
-def test_sums_over_runs(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_sums_over_runs(make: Make):
+    async with opened(make) as (journal,):
         await journal.append(ending("a", at=10 * DAY, cost=0.5, agent="cook", model="m1"))
         await journal.append(ending("b", at=10 * DAY + 7000, agent="cook", model="m2", good=False))
         await journal.append(ending("c", at=15 * DAY, cost=0.25, agent="pilot", model="m1"))
@@ -220,16 +195,14 @@ def test_sums_over_runs(play: Play):
         assert (await journal.overview(status="idle")).statuses == {"idle": 1}
         assert await journal.overview(text="no such thing") == Overview(span=300.0)
 
-    play(body)
 
-
-def test_a_run_is_summarised_when_it_ends(play: Play):
+async def test_a_run_is_summarised_when_it_ends(make: Make):
     @tool
     async def fails() -> str:
         """Fail."""
         raise ValueError("no")
 
-    async def body(journal: Journal) -> None:
+    async with opened(make) as (journal,):
         model = ScriptedModel([{"name": "fails", "args": {}}, "done"])
         result = await Agent(model, tools=[fails], journal=journal).run("go")
         info = await journal.info(result.run_id)
@@ -239,18 +212,13 @@ def test_a_run_is_summarised_when_it_ends(play: Play):
         (used,) = (await journal.overview()).tools
         assert (used.name, used.calls, used.failed) == ("fails", 1, 1)
 
-    play(body)
 
-
-def test_older_runs_are_summarised_bit_by_bit(play: Play, monkeypatch: pytest.MonkeyPatch):
+async def test_older_runs_are_summarised_bit_by_bit(make: Make, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("treadle._journal.catalog.journal.BACKFILL", 2)
-
-    async def body(journal: Journal) -> None:
+    async with opened(make) as (journal,):
         for number in range(5):
             await journal.append(ending(f"r{number}", at=100.0 + number))  # as an older version did: without a summary
         assert [((seen := await journal.overview()).ended, seen.pending) for _ in range(3)] == [(2, 3), (4, 1), (5, 0)]
-
-    play(body)
 
 
 RECORDED = Path(__file__).parents[2] / "data" / "journal_0_1" / "journal.db"
@@ -291,19 +259,18 @@ def test_a_file_without_titles_is_read_where_it_cannot_be_written(tmp_path: Path
     asyncio.run(main(read_only=True))
 
 
-def test_runs_by_the_beginning_of_their_ids(play: Play):
-    async def body(journal: Journal) -> None:
+async def test_runs_by_the_beginning_of_their_ids(make: Make):
+    async with opened(make) as (journal,):
         for run in ("ab", "ab1", "aB2", "ac", "b_%"):
             await journal.append(log(run))
         assert sorted(await ids(journal, prefix="ab")) == ["ab", "ab1"]
         assert await ids(journal, prefix="b_") == ["b_%"]
         assert await ids(journal, prefix="_") == []
 
-    play(body)
 
+async def test_runs_by_what_was_said_in_them(make: Make):
+    async with opened(make) as (journal,):
 
-def test_runs_by_what_was_said_in_them(play: Play):
-    async def body(journal: Journal) -> None:
         def talk(run: str, question: str, found: str, answer: str) -> list[Record]:
             begun = Record(run, 0, 100.0, RunStarted(question, system="Speak of basalt."))
             return [
@@ -324,8 +291,6 @@ def test_runs_by_what_was_said_in_them(play: Play):
         assert await ids(journal, said="5_%") == []
         assert await ids(journal, said="\u00e4PFEL") == ["a"], "by its letters of ASCII"
         assert "a" not in await ids(journal, said="basalt"), "the system prompt is not what was said"
-
-    play(body)
 
 
 @pytest.mark.net
