@@ -102,7 +102,7 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that is an async function runs in an event loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj) or "anyio_backend" in pyfuncitem.fixturenames:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = inspect.signature(pyfuncitem.obj).parameters
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in given}))

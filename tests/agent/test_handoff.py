@@ -66,16 +66,12 @@ async def test_it_is_recorded_and_shown():
     assert f"handed over to billing: {WHY}" in [item.text for item in shown if isinstance(item, Line)]
 
 
-def test_a_chain_of_hand_offs_says_who_has_it_last_and_ends():
+async def test_a_chain_of_hand_offs_says_who_has_it_last_and_ends():
     last = Agent(ScriptedModel(["Done."]), [add], name="refunds")
     middle = billing(call("transfer_to_refunds", reason="money back"), tools=[last.as_handoff()])
     agent = front(to=middle, journal=MemoryJournal())
-
-    async def main() -> tuple[Any, list[ev.Record]]:
-        run = agent.prepare("q", run_id="r")
-        return await agent.launch(run), list(run.records)
-
-    result, records = go(main())
+    run = agent.prepare("q", run_id="r")
+    result, records = await agent.launch(run), list(run.records)
     assert result.answer == "Done."
     assert result.metadata["reports"]["handoff"]["to"] == "refunds"
     told = [record.event.phase for record in records if isinstance(record.event, ev.PhaseChanged)]

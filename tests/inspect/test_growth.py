@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
 from kit import counted_calls
 from treadle import Agent, ScriptedModel, tool
 from treadle._inspect.prefixes import prefixes
 from treadle._inspect.replay import blame, replay
 from treadle._types.events import Record, ThinkStarted
 from treadle._types.state import fold
-
-pytestmark = pytest.mark.anyio
 
 
 @tool(effect="pure")

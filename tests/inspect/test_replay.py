@@ -169,24 +169,18 @@ def test_what_differs_beside_the_messages_is_said_to_be_the_dialects():
     assert str(found).endswith("differs in its tools, format or parameters (from: dialect)")
 
 
-def test_an_advisers_request_is_named_by_its_component():
-    async def main() -> list[Record]:
-        run = Agent(ScriptedModel([call("add", a=1, b=2), "3", "It is three."]), [add], answer="synthesize").start("q")
-        await run
-        return run.records
-
-    records = go(main())
+async def test_an_advisers_request_is_named_by_its_component():
+    run = Agent(ScriptedModel([call("add", a=1, b=2), "3", "It is three."]), [add], answer="synthesize").start("q")
+    await run
+    records = run.records
     assert replay(records) == Replay(3)
     assert difference(changed(records, ThinkStarted, digest="x")).component == "synthesis"
 
 
-def test_a_message_an_adviser_was_sent_and_that_is_gone_is_a_difference():
-    async def main() -> list[Record]:
-        run = Agent(ScriptedModel(["3", "It is three."]), [add], answer="complete").start("q")
-        await run
-        return run.records
-
-    records = go(main())
+async def test_a_message_an_adviser_was_sent_and_that_is_gone_is_a_difference():
+    run = Agent(ScriptedModel(["3", "It is three."]), [add], answer="complete").start("q")
+    await run
+    records = run.records
     gone = changed(records, ThinkStarted, messages=(Sent(seq=999),))
     assert not replay(gone).same
 
@@ -207,13 +201,10 @@ def test_the_tools_of_a_native_request_have_their_share():
     assert '"add"' in segments[-1].text
 
 
-def test_without_a_system_prompt_of_the_users_all_of_it_is_the_dialects():
-    async def main() -> list[Record]:
-        run = Agent(ScriptedModel(["3"], abilities=TEXT), [add], dialect="json").start("q")
-        await run
-        return run.records
-
-    records = go(main())
+async def test_without_a_system_prompt_of_the_users_all_of_it_is_the_dialects():
+    run = Agent(ScriptedModel(["3"], abilities=TEXT), [add], dialect="json").start("q")
+    await run
+    records = run.records
     asked = next(record.seq for record in records if isinstance(record.event, ThinkStarted))
     assert [segment.component for segment in blame(records, asked)] == ["dialect", "question"]
 

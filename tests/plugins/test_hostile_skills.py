@@ -265,7 +265,7 @@ def test_instructions_that_want_approvals_off_change_nothing(evil: Path):
 
 
 @pytest.mark.parametrize("probable", ["use_skill", "echo"])
-def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Path, probable: str):
+async def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Path, probable: str):
     """The model's own probabilities say which call it wants: the skill is one of them, with no way of its own."""
     from treadle._types.request import Reply
 
@@ -276,13 +276,9 @@ def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Path, pr
         [first, '{"answer": "done"}'], abilities={"tool_call": False, "parameters": 0.5}, repeat_last=True
     )
     agent = Agent(model, [echo], skills=[evil], max_iterations=3, on_limit="fallback")
-
-    async def main() -> Any:
-        started = agent.start("q")
-        await started
-        return started
-
-    done = go(main())
+    started = agent.start("q")
+    await started
+    done = started
     assert "use_skill" in str(model.requests[0].messages) + str(model.requests[0].tools)
     steps = [step.tool for step in done.state.steps]
     assert steps[:1] == [probable]

@@ -25,7 +25,6 @@ from treadle._types.events import MessageAdded, Noted, Record, RunFinished, Tool
 from treadle._types.messages import ToolCall, UserMessage
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
 KINDS = ("pure", "idempotent", "unsafe", "unmarked", "holds_run", "asks", "nests")
 
 

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from regress import again, edits
 from regress import agent as clerk
 
@@ -18,7 +17,6 @@ from treadle._journal.memory import MemoryJournal
 from treadle._types.messages import SystemMessage, ToolMessage, text_of
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
 SENT: list[str] = []
 
 

@@ -16,7 +16,6 @@ from treadle._inspect.regress.source import Diff
 from treadle._journal.memory import MemoryJournal
 from treadle._types.errors import ConfigError
 
-pytestmark = pytest.mark.anyio
 FILES = {
     "shop.py": '''
 from pathlib import Path

@@ -20,8 +20,6 @@ from treadle._journal.memory import MemoryJournal
 from treadle._types.messages import ToolMessage, text_of
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
-
 
 def clerk(request: Request) -> str:
     return "wrong" if "Err." in str(request.messages[0]) else "right"

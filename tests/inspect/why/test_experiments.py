@@ -25,7 +25,6 @@ from treadle._types.errors import BudgetExhaustedError
 from treadle._types.events import Noted
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
 EFFECTS = ("pure", "idempotent", "unsafe")
 
 

@@ -17,7 +17,6 @@ from treadle._journal.memory import MemoryJournal
 from treadle._types.errors import ConfigError
 from treadle._types.messages import SystemMessage, ToolMessage, UserMessage, text_of
 
-pytestmark = pytest.mark.anyio
 BAD = "Amounts are net."
 
 

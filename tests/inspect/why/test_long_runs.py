@@ -16,7 +16,6 @@ from treadle._journal.memory import MemoryJournal
 from treadle._types.messages import SystemMessage, ToolMessage, text_of
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
 STEPS, BAD = 40, 33
 PROMPT = ["You are a clerk.", "Be polite.", "Read every page.", "Answer briefly."]
 SENT: list[str] = []

@@ -13,8 +13,6 @@ from treadle._journal.memory import MemoryJournal
 from treadle._types.request import Request
 from treadle._types.state import fold
 
-pytestmark = pytest.mark.anyio
-
 
 def test_a_note_is_a_text_in_which_some_lines_are_marks():
     lines = ("Looked odd.", "expected: 5", "Expected answer at step 2: six", 'expected call at step 3: add {"a": 1}')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from why.scripted import EFFECTS, census, population, results_of, system_of
 
 from treadle import ScriptedModel
@@ -15,8 +14,6 @@ from treadle._inspect.why.over_tasks import find_fixes
 from treadle._journal.memory import MemoryJournal
 from treadle._types.messages import UserMessage, text_of
 from treadle._types.request import Request
-
-pytestmark = pytest.mark.anyio
 
 
 def clerk(request: Request) -> Any:

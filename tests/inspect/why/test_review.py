@@ -20,8 +20,6 @@ from treadle._inspect.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
-
 
 def clerk(request: Request) -> str:
     return "About half a million." if "round" in str(request.messages[0]) else "522250 people."

@@ -18,8 +18,6 @@ from treadle._inspect.why.search import find_causes
 from treadle._journal.memory import MemoryJournal
 from treadle._types.request import Request
 
-pytestmark = pytest.mark.anyio
-
 
 async def found(broken: Broken, **options: Any) -> Causes:
     agent = broken.agent(MemoryJournal())

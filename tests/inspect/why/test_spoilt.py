@@ -9,7 +9,6 @@ from spoilt import Spoilt, cases, searched
 
 from treadle._inspect.why.changes import Change
 
-pytestmark = pytest.mark.anyio
 FEW = [("parameter", "short"), ("trim", "long"), ("budget", "long"), ("result", "openai"), ("history", "anthropic"),
        ("prompt", "children"), ("planner", "plan"), ("judge", "plan"), ("route", "document")]  # fmt: skip
 

@@ -26,7 +26,6 @@ from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ModelError, ToolError, TreadleError
 from treadle.testing import TrafficRecorder
 
-pytestmark = pytest.mark.anyio
 KEY = "sk-0123456789abcdef0123456789abcdef"
 
 

@@ -70,21 +70,17 @@ def test_without_a_function_to_ask_the_run_pauses_and_is_resumed_with_the_decisi
         assert result.steps[0].error == ("" if allow else "denied")
 
 
-def test_a_refusal_says_why():
+async def test_a_refusal_says_why():
     shop = Shop()
-
-    async def main() -> RunResult:
-        paused = await shop.agent().run("q")
-        decision: dict[str, object] = {"call_id": "call_1_0", "allow": False, "by": "Ada", "note": "we have some"}
-        await shop.journal.put(InboxItem("1", paused.run_id, "approve", decision))
-        return await shop.agent().resume(paused.run_id)
-
-    result = go(main())
+    paused = await shop.agent().run("q")
+    decision: dict[str, object] = {"call_id": "call_1_0", "allow": False, "by": "Ada", "note": "we have some"}
+    await shop.journal.put(InboxItem("1", paused.run_id, "approve", decision))
+    result = await shop.agent().resume(paused.run_id)
     assert "we have some" in result.steps[0].observation
 
 
 @pytest.mark.parametrize(("decision", "bought"), [(True, ["milk"]), (False, [])])
-def test_a_function_is_asked_at_once_and_its_decision_is_recorded(decision: bool, bought: list[str]):
+async def test_a_function_is_asked_at_once_and_its_decision_is_recorded(decision: bool, bought: list[str]):
     shop = Shop()
     asked: list[ToolCall] = []
 
@@ -92,13 +88,10 @@ def test_a_function_is_asked_at_once_and_its_decision_is_recorded(decision: bool
         asked.append(made)
         return decision
 
-    async def main() -> RunResult:
-        run = shop.agent(Approval(ask)).start("q")
-        result = await run
-        assert [event.allow for r in run.records if isinstance(event := r.event, Approved)] == [decision]
-        return result
-
-    result = go(main())
+    run = shop.agent(Approval(ask)).start("q")
+    result = await run
+    assert [event.allow for r in run.records if isinstance(event := r.event, Approved)] == [decision]
+    result = result
     assert [(made.name, made.args) for made in asked] == [("buy", {"item": "milk"})]
     assert (result.stop_reason, shop.bought) == ("answer", bought)
     assert result.steps[0].error == ("" if decision else "denied")

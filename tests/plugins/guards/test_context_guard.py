@@ -35,33 +35,23 @@ from treadle._types.request import Request
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_stays_within_its_limit(dialect: str):
+async def test_every_dialect_stays_within_its_limit(dialect: str):
     model = CountingModel(worker(60, lambda number: 900, dialect), abilities={} if dialect == "native" else TEXT_ONLY)
     agent = Agent(model, [look], dialect=dialect, system="S", max_iterations=80, context_budget=4_000)
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = agent.start(QUESTION)
-        return await run
-
-    result = go(main())
+    run = agent.start(QUESTION)
+    result = await run
     assert result.answer == "the answer"
     check(model.requests, 4_000)
     assert len(compactions(run)) >= 2
     assert prefix_breaks(model.requests, run.records) == []
 
 
-def test_a_long_message_is_cut_before_anything_is_summarised():
+async def test_a_long_message_is_cut_before_anything_is_summarised():
     model = CountingModel(worker(3, lambda number: 9_000 if number == 2 else 300))
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [look], context_budget=2_500).start(QUESTION)
-        return await run
-
-    result = go(main())
+    run = Agent(model, [look], context_budget=2_500).start(QUESTION)
+    result = await run
     assert components(model).count("compaction") == 0
     assert [event.reason for event in compactions(run)] == ["cut"]
     seen = next(m for m in model.requests[-1].messages if isinstance(m, ToolMessage) and "#2#" in m.content)
@@ -124,7 +114,7 @@ def test_large_steps_keep_the_prefix_for_many_rounds():
     assert count(model.requests[-1]) < 4_000
 
 
-def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
+async def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
     work = worker(40)
 
     def reply(request: Request) -> Any:
@@ -136,14 +126,9 @@ def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
 
     model = CountingModel(reply)
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        agent = Agent(model, [look], system="S", max_iterations=60, context_budget=2_000, retry=RetryPolicy(attempts=1))
-        run = agent.start(QUESTION)
-        return await run
-
-    result = go(main())
+    agent = Agent(model, [look], system="S", max_iterations=60, context_budget=2_000, retry=RetryPolicy(attempts=1))
+    run = agent.start(QUESTION)
+    result = await run
     assert result.answer == "the answer"
     check([request for request in model.requests if request.component == "loop"], 2_000)
     assert {event.reason for event in compactions(run)} == {"truncated"}
@@ -181,7 +166,7 @@ def test_pins_over_half_the_limit_are_unpinned_but_the_newest_and_the_question()
     check(model.requests, 1_600)
 
 
-def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
+async def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
     work = worker(40)
     limit = 2_000
 
@@ -190,13 +175,8 @@ def test_an_overflow_is_answered_by_one_compaction_to_half_and_one_retry():
 
     model = CountingModel(reply)  # no window in the profile: only the provider knows it
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [look], max_iterations=60).start(QUESTION)
-        return await run
-
-    result = go(main())
+    run = Agent(model, [look], max_iterations=60).start(QUESTION)
+    result = await run
     assert result.answer == "the answer"
     sizes = [count(request) for request in model.requests if request.component == "loop"]
     overflown = [index for index, size in enumerate(sizes) if size > limit]

@@ -43,7 +43,7 @@ def test_the_same_failure_counts_whatever_the_arguments():
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
+async def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
     def stubborn(request: Any) -> Any:
         if any("No more tools" in text for text in user_texts(request.messages)):
             return answer_in(dialect, "all I know is hello")
@@ -51,13 +51,8 @@ def test_nudge_then_withdrawal_then_a_forced_answer(dialect: str):
 
     model = ScriptedModel(stubborn, abilities={} if dialect == "native" else TEXT_ONLY)
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [echo, add], dialect=dialect).start("q")
-        return await run
-
-    result = go(main())
+    run = Agent(model, [echo, add], dialect=dialect).start("q")
+    result = await run
     assert result.stop_reason == "stuck"
     assert result.answer == "all I know is hello"
     assert not result.success

@@ -23,7 +23,7 @@ async def read_book() -> str:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_whole_text_can_be_read_page_by_page(dialect: str):
+async def test_the_whole_text_can_be_read_page_by_page(dialect: str):
     def reader(request: Any) -> Any:
         text = request_text(request)
         if len(model.requests) == 1:
@@ -38,13 +38,8 @@ def test_the_whole_text_can_be_read_page_by_page(dialect: str):
 
     model = ScriptedModel(reader, abilities={} if dialect == "native" else TEXT_ONLY)
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [read_book], dialect=dialect, max_observation_chars=5_000).start("q")
-        return await run
-
-    result = go(main())
+    run = Agent(model, [read_book], dialect=dialect, max_observation_chars=5_000).start("q")
+    result = await run
     assert result.answer == "read"
     pages = [step.observation.split("]\n", 1)[1] for step in result.steps if step.tool == "read_more"]
     assert "".join(pages) == BOOK

@@ -103,7 +103,7 @@ def test_without_a_user_nothing_is_asked_and_nothing_is_kept(tmp_path: Path):
     assert len(store.all("")) == 0
 
 
-def test_a_cancelled_run_spends_no_more_calls(tmp_path: Path):
+async def test_a_cancelled_run_spends_no_more_calls(tmp_path: Path):
     store = MemoryStore(tmp_path / "memory.db")
     run: Any = None
 
@@ -112,13 +112,8 @@ def test_a_cancelled_run_spends_no_more_calls(tmp_path: Path):
         return call("echo", text="x")
 
     model = ScriptedModel([call("echo", text="y"), stop], repeat_last=True)
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [echo], plugins=[Memory(store)]).start("q", user="ann")
-        return await run
-
-    result = go(main())
+    run = Agent(model, [echo], plugins=[Memory(store)]).start("q", user="ann")
+    result = await run
     assert result.stop_reason == "cancelled"
     assert set(components(model)) == {"loop"}
 

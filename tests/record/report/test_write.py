@@ -52,20 +52,17 @@ def test_the_figures():
     assert found.kinds["failing_tool"] == 1
 
 
-def test_the_report_on_many_runs_of_ones_own_counts_all_and_takes_time_as_they_do():
-    async def work() -> tuple[int, int, int]:
-        journal = MemoryJournal()
-        agent = Agent(ScriptedModel(["Hello."], repeat_last=True), journal=journal)
-        counted = list[int]()
-        for more in (40, 120):
-            await asyncio.gather(*(agent.run("Hi") for _ in range(more)))
-            infos = await journal.list(limit=10_000)
-            with counted_calls() as calls_until_now:
-                found = await gather(journal, infos)
-                counted.append(calls_until_now())
-        return counted[0], counted[1], found.total.runs
-
-    few, many, runs = go(work())
+async def test_the_report_on_many_runs_of_ones_own_counts_all_and_takes_time_as_they_do():
+    journal = MemoryJournal()
+    agent = Agent(ScriptedModel(["Hello."], repeat_last=True), journal=journal)
+    counted = list[int]()
+    for more in (40, 120):
+        await asyncio.gather(*(agent.run("Hi") for _ in range(more)))
+        infos = await journal.list(limit=10_000)
+        with counted_calls() as calls_until_now:
+            found = await gather(journal, infos)
+            counted.append(calls_until_now())
+    few, many, runs = counted[0], counted[1], found.total.runs
     assert runs == 160
     assert many < 5 * few
 
