@@ -131,7 +131,7 @@ def schemas_of(declared: Iterable[dict[str, Any]], *places: str) -> tuple[ToolSc
     tools: list[ToolSchema] = []
     for tool in declared:
         found = (as_dict(tool.get(place)) for place in (*places, "parameters"))
-        parameters = next(filter(None, found), {"type": "object", "properties": {}})
+        parameters: dict[str, Any] = next(filter(None, found), None) or {"type": "object", "properties": {}}
         if name := as_text(tool.get("name")):
             tools.append(ToolSchema(name, as_text(tool.get("description")), parameters))
     return tuple(tools)
