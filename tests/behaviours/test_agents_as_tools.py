@@ -22,7 +22,7 @@ def worker(script, **options) -> Agent:
     return Agent(ScriptedModel(script), [echo], name="Research-->worker", description="Finds things.", **options)
 
 
-def test_an_agent_is_a_tool_for_a_supervisor():
+async def test_an_agent_is_a_tool_for_a_supervisor():
     child = worker([call("echo", text="deep"), "child answer"])
     made = child.as_tool()
     assert made.name == "worker"
@@ -31,21 +31,17 @@ def test_an_agent_is_a_tool_for_a_supervisor():
     assert configured.parameters["properties"]["user_prompt"]["default"] == "always this"
     boss_model = ScriptedModel([call("worker", **ORDER), "boss answer"])
     boss = Agent(boss_model, [child])
-
-    async def main() -> None:
-        run = boss.start("q")
-        seen = []
-        run.subscribe(seen.append)
-        result = await run
-        assert result.answer == "boss answer"
-        assert result.steps[0].observation == "child answer"
-        assert result.usage.requests == 4  # two of its own, two of the child
-        children = {record.run for record in seen} - {run.id}
-        assert len(children) == 1
-        assert all(record.parent == run.id for record in seen if record.run in children)
-        assert any(isinstance(record.event, ToolDone) and record.event.name == "echo" for record in seen)
-
-    go(main())
+    run = boss.start("q")
+    seen = []
+    run.subscribe(seen.append)
+    result = await run
+    assert result.answer == "boss answer"
+    assert result.steps[0].observation == "child answer"
+    assert result.usage.requests == 4  # two of its own, two of the child
+    children = {record.run for record in seen} - {run.id}
+    assert len(children) == 1
+    assert all(record.parent == run.id for record in seen if record.run in children)
+    assert any(isinstance(record.event, ToolDone) and record.event.name == "echo" for record in seen)
 
 
 def test_one_budget_for_fifty_parallel_children():
@@ -103,7 +99,7 @@ def test_cancel_reaches_every_leaf_and_depth_is_bounded():
 
 
 @pytest.mark.parametrize("allow", [True, False])
-def test_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Path):
+async def test_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Path):
     ran = []
 
     @tool(approval="ask")
@@ -112,31 +108,28 @@ def test_ask_pauses_durably_until_a_person_answers(allow: bool, tmp_path: Path):
         ran.append(amount)
         return "paid"
 
-    async def main() -> None:
-        path = tmp_path / "journal.db"
-        journal = SqliteJournal(path)
-        first = Agent(ScriptedModel([call("pay", amount=5)]), [pay], journal=journal)
-        paused = await first.run("q")
-        assert paused.stop_reason == "paused"
-        assert ran == []
-        waiting = [r.event for r in await journal.load(paused.run_id) if isinstance(r.event, Paused)][-1]
-        assert waiting.calls[0].args == {"amount": 5}
-        await journal.aclose()
-        # another process, later
-        journal = SqliteJournal(path)
-        second = Agent(ScriptedModel(["done"]), [pay], journal=journal)
-        again = await second.resume(paused.run_id)
-        assert again.stop_reason == "paused"
-        result = await second.resume(paused.run_id, approve={waiting.calls[0].id: allow})
-        assert result.answer == "done"
-        assert ran == ([5] if allow else [])
-        assert result.steps[0].error == ("" if allow else "denied")
-        await journal.aclose()
-
-    go(main())
+    path = tmp_path / "journal.db"
+    journal = SqliteJournal(path)
+    first = Agent(ScriptedModel([call("pay", amount=5)]), [pay], journal=journal)
+    paused = await first.run("q")
+    assert paused.stop_reason == "paused"
+    assert ran == []
+    waiting = [r.event for r in await journal.load(paused.run_id) if isinstance(r.event, Paused)][-1]
+    assert waiting.calls[0].args == {"amount": 5}
+    await journal.aclose()
+    # another process, later
+    journal = SqliteJournal(path)
+    second = Agent(ScriptedModel(["done"]), [pay], journal=journal)
+    again = await second.resume(paused.run_id)
+    assert again.stop_reason == "paused"
+    result = await second.resume(paused.run_id, approve={waiting.calls[0].id: allow})
+    assert result.answer == "done"
+    assert ran == ([5] if allow else [])
+    assert result.steps[0].error == ("" if allow else "denied")
+    await journal.aclose()
 
 
-def test_a_childs_question_pauses_the_parent_too():
+async def test_a_childs_question_pauses_the_parent_too():
     ran = []
 
     @tool(approval="ask")
@@ -145,20 +138,17 @@ def test_a_childs_question_pauses_the_parent_too():
         ran.append(amount)
         return "paid"
 
-    async def main() -> None:
-        journal = MemoryJournal()
-        child = Agent(ScriptedModel([call("pay", amount=7), "child done"]), [pay], name="worker")
-        boss = Agent(ScriptedModel([call("worker", **ORDER), "all done"]), [child], journal=journal)
-        paused = await boss.run("q")
-        assert paused.stop_reason == "paused"
-        waiting = [r.event for r in await journal.load(paused.run_id) if isinstance(r.event, Paused)][-1]
-        assert waiting.calls[0].name == "pay"
-        result = await boss.resume(paused.run_id, approve={waiting.calls[0].id: True})
-        assert result.answer == "all done"
-        assert ran == [7]
-        assert result.steps[0].observation == "child done"
-
-    go(main())
+    journal = MemoryJournal()
+    child = Agent(ScriptedModel([call("pay", amount=7), "child done"]), [pay], name="worker")
+    boss = Agent(ScriptedModel([call("worker", **ORDER), "all done"]), [child], journal=journal)
+    paused = await boss.run("q")
+    assert paused.stop_reason == "paused"
+    waiting = [r.event for r in await journal.load(paused.run_id) if isinstance(r.event, Paused)][-1]
+    assert waiting.calls[0].name == "pay"
+    result = await boss.resume(paused.run_id, approve={waiting.calls[0].id: True})
+    assert result.answer == "all done"
+    assert ran == [7]
+    assert result.steps[0].observation == "child done"
 
 
 def test_deny_and_an_inline_answer():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import re
@@ -112,18 +111,14 @@ def test_synthesis_reads_question_and_trace_and_falls_back():
     assert result.success
 
 
-def test_complete_and_stream_answer_on_its_own():
+async def test_complete_and_stream_answer_on_its_own():
     model = ScriptedModel([call("echo", text="x"), "brief", "over everything", "written afterwards"])
     agent = Agent(model, [echo], answer="complete")
-
-    async def main() -> None:
-        result = await agent.run("q")
-        assert result.answer == "over everything"
-        assert any(isinstance(message, ToolMessage) for message in model.requests[2].messages)
-        assert result.brief == "brief"
-        assert "".join([piece async for piece in agent.stream_answer(result)]) == "written afterwards"
-
-    go(main())
+    result = await agent.run("q")
+    assert result.answer == "over everything"
+    assert any(isinstance(message, ToolMessage) for message in model.requests[2].messages)
+    assert result.brief == "brief"
+    assert "".join([piece async for piece in agent.stream_answer(result)]) == "written afterwards"
 
 
 def text_view(agent: Agent, **options: Any) -> tuple[str, str]:
@@ -167,14 +162,11 @@ def test_a_marker_never_leaks_in_part():
         assert answer == "x</__fi y"
 
 
-def test_text_and_run_sync_work_inside_a_running_loop():
-    async def main() -> None:
-        assert Agent(ScriptedModel(["sync"]), [echo]).run_sync("q").answer == "sync"
-        text, answer = text_view(Agent(ScriptedModel(["sync"]), [echo]))
-        assert answer == "sync"
-        assert text == "sync"
-
-    asyncio.run(main())
+async def test_text_and_run_sync_work_inside_a_running_loop():
+    assert Agent(ScriptedModel(["sync"]), [echo]).run_sync("q").answer == "sync"
+    text, answer = text_view(Agent(ScriptedModel(["sync"]), [echo]))
+    assert answer == "sync"
+    assert text == "sync"
 
 
 def test_task_successful_is_on_the_result():

@@ -259,49 +259,42 @@ def test_a_diamond_takes_its_critical_path():
     assert seconds == pytest.approx(1.5)
 
 
-def test_a_killed_plan_goes_on_with_what_was_not_finished(tmp_path: Path):
+async def test_a_killed_plan_goes_on_with_what_was_not_finished(tmp_path: Path):
     """The log is cut while steps are under way, as a kill would leave it; resumed, finished steps are not run again."""
+    journal = SqliteJournal(tmp_path / "j.db")
+    plan = [step("a"), step("b"), step("c", "", "a", "b")]
+    first = DagAgent(brain([plan], [GOOD]), [echo], journal=journal)
+    run = first.start("q")
+    await run
+    done_a = next(r.seq for r in run.records if isinstance(r.event, StepDone) and r.event.step == "a")
+    await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= done_a])
+    ran: list[str] = []
 
-    async def main() -> None:
-        journal = SqliteJournal(tmp_path / "j.db")
-        plan = [step("a"), step("b"), step("c", "", "a", "b")]
-        first = DagAgent(brain([plan], [GOOD]), [echo], journal=journal)
-        run = first.start("q")
-        await run
-        done_a = next(r.seq for r in run.records if isinstance(r.event, StepDone) and r.event.step == "a")
-        await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= done_a])
-        ran: list[str] = []
+    def steps(request, question):
+        ran.append(question.splitlines()[0])
+        return "again"
 
-        def steps(request, question):
-            ran.append(question.splitlines()[0])
-            return "again"
-
-        model = brain([plan], [GOOD], steps)
-        result = await DagAgent(model, [echo], journal=journal).resume("copy")
-        assert result.answer == "the whole"
-        assert "do a" not in ran
-        assert "do c" in ran
-        assert "planner" not in components(model)
-        await journal.aclose()
-
-    go(main())
+    model = brain([plan], [GOOD], steps)
+    result = await DagAgent(model, [echo], journal=journal).resume("copy")
+    assert result.answer == "the whole"
+    assert "do a" not in ran
+    assert "do c" in ran
+    assert "planner" not in components(model)
+    await journal.aclose()
 
 
-def test_the_picture_comes_from_the_log():
-    async def main() -> None:
-        run = DagAgent(brain([[step("a", "find <it>"), step("b", "", "a")]], [GOOD]), [echo]).start("q")
-        await run
-        text = mermaid(run.records)
-        assert "a --> b" in text
-        assert ":::completed" in text
-        drawn = svg(run.records)
-        assert drawn.count("<rect") == 2
-        assert "find &lt;it&gt;" in drawn
-        half_way = run.records[: next(i for i, r in enumerate(run.records) if isinstance(r.event, StepStarted)) + 1]
-        assert ":::running" in mermaid(half_way)
-        assert ":::waiting" in mermaid(half_way)
-
-    go(main())
+async def test_the_picture_comes_from_the_log():
+    run = DagAgent(brain([[step("a", "find <it>"), step("b", "", "a")]], [GOOD]), [echo]).start("q")
+    await run
+    text = mermaid(run.records)
+    assert "a --> b" in text
+    assert ":::completed" in text
+    drawn = svg(run.records)
+    assert drawn.count("<rect") == 2
+    assert "find &lt;it&gt;" in drawn
+    half_way = run.records[: next(i for i, r in enumerate(run.records) if isinstance(r.event, StepStarted)) + 1]
+    assert ":::running" in mermaid(half_way)
+    assert ":::waiting" in mermaid(half_way)
 
 
 def test_one_budget_for_all_steps():

@@ -86,59 +86,53 @@ def test_thoughts_stream_only_when_asked():
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_interrupts_are_one_pinned_message_after_the_results(native: bool):
-    async def main() -> None:
-        run = None
+async def test_interrupts_are_one_pinned_message_after_the_results(native: bool):
+    run = None
 
-        def first(request):
-            run.send("one")
-            run.send("two")
-            unread = run.send("three")
-            assert run.recall(unread)
-            assert not run.recall(unread)
-            return call("echo", text="x") if native else '{"tool_name": "echo", "tool_args": {"text": "x"}}'
+    def first(request):
+        run.send("one")
+        run.send("two")
+        unread = run.send("three")
+        assert run.recall(unread)
+        assert not run.recall(unread)
+        return call("echo", text="x") if native else '{"tool_name": "echo", "tool_args": {"text": "x"}}'
 
-        last = "done" if native else '{"type": "final_answer", "answer": "done"}'
-        model = ScriptedModel([first, last], abilities={} if native else TEXT_MODEL)
-        run = Agent(model, [echo], dialect="auto:json").start("q")
-        events = []
-        run.subscribe(lambda record: events.append(record.event))
-        result = await run
-        assert result.answer == "done"
-        interrupts = [m for m in result.messages if isinstance(m, UserMessage) and m.kind == "interrupt"]
-        assert len(interrupts) == 1
-        assert interrupts[0].pinned
-        assert interrupts[0].content == "[USER INTERRUPT]\none\n\ntwo"
-        place = result.messages.index(interrupts[0])
-        assert isinstance(result.messages[place - 1], ToolMessage)
-        assert_paired(result.messages)
-        kinds = [type(e) for e in events if isinstance(e, Injected | ToolDone)]
-        # text dialects read their mail right after the assistant message, native after the results
-        assert kinds == ([ToolDone, Injected] if native else [Injected, ToolDone])
-
-    go(main())
+    last = "done" if native else '{"type": "final_answer", "answer": "done"}'
+    model = ScriptedModel([first, last], abilities={} if native else TEXT_MODEL)
+    run = Agent(model, [echo], dialect="auto:json").start("q")
+    events = []
+    run.subscribe(lambda record: events.append(record.event))
+    result = await run
+    assert result.answer == "done"
+    interrupts = [m for m in result.messages if isinstance(m, UserMessage) and m.kind == "interrupt"]
+    assert len(interrupts) == 1
+    assert interrupts[0].pinned
+    assert interrupts[0].content == "[USER INTERRUPT]\none\n\ntwo"
+    place = result.messages.index(interrupts[0])
+    assert isinstance(result.messages[place - 1], ToolMessage)
+    assert_paired(result.messages)
+    kinds = [type(e) for e in events if isinstance(e, Injected | ToolDone)]
+    # text dialects read their mail right after the assistant message, native after the results
+    assert kinds == ([ToolDone, Injected] if native else [Injected, ToolDone])
 
 
-def test_a_pending_answer_is_suppressed_and_whoever_comes_too_late_is_told():
-    async def main() -> None:
-        run = None
+async def test_a_pending_answer_is_suppressed_and_whoever_comes_too_late_is_told():
+    run = None
 
-        def first(request):
-            run.send("also this")
-            return "too early"
+    def first(request):
+        run.send("also this")
+        return "too early"
 
-        model = ScriptedModel([first, "both answered"])
-        run = Agent(model, [echo]).start("q")
-        result = await run
-        assert result.answer == "both answered"
-        with pytest.raises(RunEndedError):
-            run.send("too late")
-        stopped = Agent(ScriptedModel(["never asked"]), [echo]).start("q")
-        stopped.send("never read")
-        stopped.cancel()
-        assert (await stopped).unread == ("never read",)
-
-    go(main())
+    model = ScriptedModel([first, "both answered"])
+    run = Agent(model, [echo]).start("q")
+    result = await run
+    assert result.answer == "both answered"
+    with pytest.raises(RunEndedError):
+        run.send("too late")
+    stopped = Agent(ScriptedModel(["never asked"]), [echo]).start("q")
+    stopped.send("never read")
+    stopped.cancel()
+    assert (await stopped).unread == ("never read",)
 
 
 def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
@@ -166,7 +160,7 @@ def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
     go_virtual(main())
 
 
-def test_cancel_reaches_a_stream_and_works_from_another_thread():
+async def test_cancel_reaches_a_stream_and_works_from_another_thread():
     streaming = asyncio.Event()
 
     class Slow(ScriptedModel):
@@ -180,15 +174,12 @@ def test_cancel_reaches_a_stream_and_works_from_another_thread():
             finally:
                 self.closed = True
 
-    async def main() -> None:
-        model = Slow()
-        run = Agent(model, [echo]).start("q")
-        await streaming.wait()
-        await asyncio.to_thread(run.cancel)
-        assert (await run).stop_reason == "cancelled"
-        assert model.closed
-
-    go(main())
+    model = Slow()
+    run = Agent(model, [echo]).start("q")
+    await streaming.wait()
+    await asyncio.to_thread(run.cancel)
+    assert (await run).stop_reason == "cancelled"
+    assert model.closed
 
 
 PRICED = Profile(tool_call=True, prices=Prices(1.0, 2.0))
@@ -366,15 +357,12 @@ def test_settings_can_be_overridden_per_run():
         go(agent.run("q", temprature=0.1))
 
 
-def test_events_stream_in_order():
-    async def main() -> None:
-        events = [event async for event in Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add]).stream("q")]
-        names = [type(event).__name__ for event in events]
-        assert names == [
-            "RunStarted", "ThinkStarted", "ThinkDone", "ToolStarted", "ToolDone", "ThinkStarted", "AnswerDelta",
-            "ThinkDone", "AnswerStarted", "AnswerDone", "RunFinished",
-        ]  # fmt: skip
-        assert isinstance(events[2], ThinkDone)
-        assert events[6] == AnswerDelta("3", provisional=True)
-
-    go(main())
+async def test_events_stream_in_order():
+    events = [event async for event in Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add]).stream("q")]
+    names = [type(event).__name__ for event in events]
+    assert names == [
+        "RunStarted", "ThinkStarted", "ThinkDone", "ToolStarted", "ToolDone", "ThinkStarted", "AnswerDelta",
+        "ThinkDone", "AnswerStarted", "AnswerDone", "RunFinished",
+    ]  # fmt: skip
+    assert isinstance(events[2], ThinkDone)
+    assert events[6] == AnswerDelta("3", provisional=True)

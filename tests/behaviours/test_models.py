@@ -51,7 +51,7 @@ def test_model_registry():
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: bool):
+async def test_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: bool):
     opaque = {"signature": "s1"}
     if native:
         script = [Reply(calls=(), reasoning="deep thought", text="", finish="stop"), "x"]
@@ -65,19 +65,15 @@ def test_reasoning_is_kept_apart_and_shown_when_the_action_has_none(native: bool
             '<think>hidden {"tool_name": "echo"}</think>{"type": "final_answer", "answer": "the answer"}',
         ]
     model = ScriptedModel(script, abilities={} if native else {"tool_call": False, "json_schema": False})
-
-    async def main() -> None:
-        events = [e async for e in Agent(model, [echo], dialect="auto:json").stream("q")]
-        thoughts = [e for e in events if isinstance(e, ThinkDone)]
-        assert thoughts[0].thought == "deep thought"
-        assert "deep thought" not in thoughts[0].message.text
-        assert thoughts[-1].answer == "the answer"
-        if native:
-            sent_back = model.requests[1].messages[-2]
-            assert sent_back.opaque == opaque
-            assert sent_back.reasoning == "deep thought"
-
-    go(main())
+    events = [e async for e in Agent(model, [echo], dialect="auto:json").stream("q")]
+    thoughts = [e for e in events if isinstance(e, ThinkDone)]
+    assert thoughts[0].thought == "deep thought"
+    assert "deep thought" not in thoughts[0].message.text
+    assert thoughts[-1].answer == "the answer"
+    if native:
+        sent_back = model.requests[1].messages[-2]
+        assert sent_back.opaque == opaque
+        assert sent_back.reasoning == "deep thought"
 
 
 def _calls():
@@ -86,15 +82,11 @@ def _calls():
     return (RawCall("c1", "echo", '{"text": "a"}'),)
 
 
-def test_a_profile_maps_parameters():
+async def test_a_profile_maps_parameters():
     profile = Profile(tool_call=True, accepts_temperature=False, token_cap_name="max_completion_tokens")
     assert profile.with_abilities({"tool_call": False}).forced_tool is False
-
-    async def main() -> None:
-        async with Loopback([reply(whole(content="done"))]) as server:
-            model = OpenAIModel("m", base_url=server.url, profile=profile)
-            assert (await Agent(model, [echo], temperature=0.5, max_tokens=9).run("q")).answer == "done"
-            body = server.received[0].json
-            assert (body.get("max_completion_tokens"), body.keys() & {"temperature", "max_tokens"}) == (9, set())
-
-    go(main())
+    async with Loopback([reply(whole(content="done"))]) as server:
+        model = OpenAIModel("m", base_url=server.url, profile=profile)
+        assert (await Agent(model, [echo], temperature=0.5, max_tokens=9).run("q")).answer == "done"
+        body = server.received[0].json
+        assert (body.get("max_completion_tokens"), body.keys() & {"temperature", "max_tokens"}) == (9, set())

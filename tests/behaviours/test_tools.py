@@ -173,21 +173,17 @@ def test_a_failed_call_is_repaired_up_to_a_bound():
     assert result.steps[-1].observation == "ok"
 
 
-def test_observations_are_cut_with_the_marker_inside_the_limit():
+async def test_observations_are_cut_with_the_marker_inside_the_limit():
     model = ScriptedModel([call("echo", text="x" * 5000), "done"])
-
-    async def main() -> None:
-        started = Agent(model, [echo], max_observation_chars=300).start("q")
-        result = await started
-        assert len(result.steps[0].observation) == 300
-        assert result.metadata["truncated_observations"] == 1
-        kept = next(record.event for record in started.records if isinstance(record.event, ToolDone))
-        assert kept.full == "x" * 5000
-
-    go(main())
+    started = Agent(model, [echo], max_observation_chars=300).start("q")
+    result = await started
+    assert len(result.steps[0].observation) == 300
+    assert result.metadata["truncated_observations"] == 1
+    kept = next(record.event for record in started.records if isinstance(record.event, ToolDone))
+    assert kept.full == "x" * 5000
 
 
-def test_extras_go_to_the_next_call_only_and_win():
+async def test_extras_go_to_the_next_call_only_and_win():
     seen: list[Any] = []
 
     @tool
@@ -204,17 +200,13 @@ def test_extras_go_to_the_next_call_only_and_win():
     model = ScriptedModel(
         [[call("first", n=1), call("first", n=2)], call("second", who="model"), call("second", who="model"), "done"]
     )
-
-    async def main() -> None:
-        started = Agent(model, [first, second], unknown_args="prune").start("q")
-        await started
-        assert seen == [("extra 2", True), ("model", False)]
-        assert all("extra 2" not in str(record.event) for record in started.records)
-
-    go(main())
+    started = Agent(model, [first, second], unknown_args="prune").start("q")
+    await started
+    assert seen == [("extra 2", True), ("model", False)]
+    assert all("extra 2" not in str(record.event) for record in started.records)
 
 
-def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
+async def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
     from treadle._engine.core.blueprint import Origin
     from treadle._engine.run import new_run
 
@@ -223,22 +215,19 @@ def test_after_a_crash_the_next_call_is_told_that_they_are_gone():
         """Leave something."""
         return ToolResponse("ok", extras={"handle": 1})
 
-    async def main() -> None:
-        agent = Agent(ScriptedModel([call("first"), call("echo", text="x"), "done"]), [first, echo])
-        whole = agent.start("q")
-        await whole
-        cut = next(i for i, record in enumerate(whole.records) if isinstance(record.event, ToolDone)) + 1
-        second = Agent(ScriptedModel([call("echo", text="x"), call("echo", text="x"), "done"]), [first, echo])
-        loaded = await second.load(whole)
-        replica = new_run(loaded.blueprint, Origin(run_id="copy", question="q"), records=whole.records[:cut])
-        result = await second.launch(replica)
-        assert [step.error for step in result.steps] == ["", "lost_extras", ""]
-        assert "gone" in result.steps[1].observation
-
-    go(main())
+    agent = Agent(ScriptedModel([call("first"), call("echo", text="x"), "done"]), [first, echo])
+    whole = agent.start("q")
+    await whole
+    cut = next(i for i, record in enumerate(whole.records) if isinstance(record.event, ToolDone)) + 1
+    second = Agent(ScriptedModel([call("echo", text="x"), call("echo", text="x"), "done"]), [first, echo])
+    loaded = await second.load(whole)
+    replica = new_run(loaded.blueprint, Origin(run_id="copy", question="q"), records=whole.records[:cut])
+    result = await second.launch(replica)
+    assert [step.error for step in result.steps] == ["", "lost_extras", ""]
+    assert "gone" in result.steps[1].observation
 
 
-def test_generators_stream_live():
+async def test_generators_stream_live():
     @tool
     def sync_pieces() -> Iterator[str]:
         """Pieces."""
@@ -251,13 +240,10 @@ def test_generators_stream_live():
         yield "c"
         yield "d"
 
-    async def main() -> None:
-        agent = Agent(ScriptedModel([[call("sync_pieces"), call("async_pieces")], "done"]), [sync_pieces, async_pieces])
-        events = [event async for event in agent.stream("q")]
-        assert sorted(event.text for event in events if isinstance(event, ToolOutput)) == ["a", "b", "c", "d"]
-        assert sorted(text_of(event.content) for event in events if isinstance(event, ToolDone)) == ["ab", "cd"]
-
-    go(main())
+    agent = Agent(ScriptedModel([[call("sync_pieces"), call("async_pieces")], "done"]), [sync_pieces, async_pieces])
+    events = [event async for event in agent.stream("q")]
+    assert sorted(event.text for event in events if isinstance(event, ToolOutput)) == ["a", "b", "c", "d"]
+    assert sorted(text_of(event.content) for event in events if isinstance(event, ToolDone)) == ["ab", "cd"]
 
 
 def test_parallel_with_order_and_a_tool_that_runs_alone():
@@ -339,30 +325,26 @@ def many_tools(count: int) -> list[Tool]:
     return [Tool(f"tool_{n}", f"Does thing number {n}. " + "x" * 200, schema, work) for n in range(count)]
 
 
-def test_selection_above_the_threshold():
+async def test_selection_above_the_threshold():
     chosen = {"name": "select_tools", "args": {"tools": ["tool_3", "nonsense", "tool_5"]}}
     model = ScriptedModel(
         [chosen, call("tool_3"), call("tool_7"), call("more_tools", names=["tool_7"]), call("tool_7"), "done"]
     )
     tools = [*many_tools(13), echo.replace(pinned=True)]
-
-    async def main() -> None:
-        started = Agent(model, tools).start("q")
-        events: list[Any] = []
-        started.subscribe(lambda record: events.append(record.event))
-        result = await started
-        assert [r.component for r in model.requests][:2] == ["selection", "loop"]
-        assert {t.name for t in model.requests[1].tools} >= {"tool_3", "tool_5", "echo", "more_tools"}
-        assert "tool_9" not in {t.name for t in model.requests[1].tools}
-        catalogue = text_of(model.requests[0].messages[-1].content)
-        assert max(map(len, catalogue.splitlines())) <= 80
-        assert [step.error for step in result.steps] == ["", "unknown_tool", "", ""]
-        assert ToolSelectionStarted(14) in events
-        greedy = ScriptedModel([{"name": "select_tools", "args": {"tools": [f"tool_{n}" for n in range(9)]}}, "done"])
-        await Agent(greedy, many_tools(13)).run("q")
-        assert len([t for t in greedy.requests[1].tools if t.name.startswith("tool_")]) == 6
-
-    go(main())
+    started = Agent(model, tools).start("q")
+    events: list[Any] = []
+    started.subscribe(lambda record: events.append(record.event))
+    result = await started
+    assert [r.component for r in model.requests][:2] == ["selection", "loop"]
+    assert {t.name for t in model.requests[1].tools} >= {"tool_3", "tool_5", "echo", "more_tools"}
+    assert "tool_9" not in {t.name for t in model.requests[1].tools}
+    catalogue = text_of(model.requests[0].messages[-1].content)
+    assert max(map(len, catalogue.splitlines())) <= 80
+    assert [step.error for step in result.steps] == ["", "unknown_tool", "", ""]
+    assert ToolSelectionStarted(14) in events
+    greedy = ScriptedModel([{"name": "select_tools", "args": {"tools": [f"tool_{n}" for n in range(9)]}}, "done"])
+    await Agent(greedy, many_tools(13)).run("q")
+    assert len([t for t in greedy.requests[1].tools if t.name.startswith("tool_")]) == 6
 
 
 def test_any_failure_means_the_full_set_and_strict_never_selects():

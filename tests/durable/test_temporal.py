@@ -199,30 +199,24 @@ def test_the_work_of_another_agent_goes_on_when_its_worker_is_killed(
     assert effects.read_text().split() == [place], "what was done before the kill is not done again"
 
 
-def test_a_worker_says_which_agents_it_has_and_where_the_run_should_be():
-    async def main() -> None:
-        journal = MemoryJournal()
-        advancer = Advancer({"poet": Agent(ScriptedModel(["x"]), None)}, journal)
-        with pytest.raises(RunNotFoundError, match="give all workers and submitters the same journal"):
-            await advancer.advance("nowhere")
-        run = Agent(ScriptedModel(["x"]), None, name="painter", journal=journal).start("q")
-        await run
-        assert isinstance(run.records[0].event, RunStarted)
-        with pytest.raises(ConfigError, match="no agent 'painter'; it has: poet"):
-            await advancer.advance(run.id)
-
-    go(main())
+async def test_a_worker_says_which_agents_it_has_and_where_the_run_should_be():
+    journal = MemoryJournal()
+    advancer = Advancer({"poet": Agent(ScriptedModel(["x"]), None)}, journal)
+    with pytest.raises(RunNotFoundError, match="give all workers and submitters the same journal"):
+        await advancer.advance("nowhere")
+    run = Agent(ScriptedModel(["x"]), None, name="painter", journal=journal).start("q")
+    await run
+    assert isinstance(run.records[0].event, RunStarted)
+    with pytest.raises(ConfigError, match="no agent 'painter'; it has: poet"):
+        await advancer.advance(run.id)
 
 
-def test_a_run_whose_worker_died_before_its_first_record_is_started_by_the_next(tmp_path: Path):
-    async def main() -> None:
-        path = str(tmp_path / "j.db")
-        died, journal = open_journal(path), open_journal(path)
-        await journal.put(InboxItem("start-r", "r", "start", {"question": "q", "agent": "poet", "user": ""}))
-        assert await died.take("r", ["start"])  # and then kill -9
-        advancer = Advancer({"poet": Agent(ScriptedModel(["x"]), None)}, journal)
-        _, run = await advancer._open("r")
-        assert run.id == "r"
-        await asyncio.gather(died.aclose(), journal.aclose())
-
-    go(main())
+async def test_a_run_whose_worker_died_before_its_first_record_is_started_by_the_next(tmp_path: Path):
+    path = str(tmp_path / "j.db")
+    died, journal = open_journal(path), open_journal(path)
+    await journal.put(InboxItem("start-r", "r", "start", {"question": "q", "agent": "poet", "user": ""}))
+    assert await died.take("r", ["start"])  # and then kill -9
+    advancer = Advancer({"poet": Agent(ScriptedModel(["x"]), None)}, journal)
+    _, run = await advancer._open("r")
+    assert run.id == "r"
+    await asyncio.gather(died.aclose(), journal.aclose())
