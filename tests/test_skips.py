@@ -146,5 +146,5 @@ def test_what_takes_minutes_is_left_out_unless_it_is_asked_for(
 
 def test_the_allow_list_names_tests_that_exist():
     texts = (path.read_text("utf-8") for path in TESTS.rglob("test_*.py"))
-    functions = {name for text in texts for name in re.findall(r"^ *def (test_\w+)\(", text, re.MULTILINE)}
+    functions = {name for text in texts for name in re.findall(r"^ *(?:async )?def (test_\w+)\(", text, re.MULTILINE)}
     assert set(ALLOWED_SKIPS) <= functions
