@@ -130,8 +130,8 @@ def schemas_of(declared: Iterable[dict[str, Any]], *places: str) -> tuple[ToolSc
     """The tools that are declared with a name; `places` are where their parameters stand."""
     tools: list[ToolSchema] = []
     for tool in declared:
-        given = (as_dict(tool.get(place)) for place in (*places, "parameters"))
-        parameters: dict[str, Any] = next(filter(None, given), None) or {"type": "object", "properties": {}}
+        schema = next((tool[place] for place in (*places, "parameters") if tool.get(place)), None)
+        parameters: dict[str, Any] = as_dict(schema) or {"type": "object", "properties": {}}
         if name := as_text(tool.get("name")):
             tools.append(ToolSchema(name, as_text(tool.get("description")), parameters))
     return tuple(tools)
