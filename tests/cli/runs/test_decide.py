@@ -56,8 +56,8 @@ def test_with_other_arguments_and_for_the_whole_run(home: Path, inside: Inside):
     [
         (["--args", '{"file": "c"}'], "unknown argument 'file'; it takes: path"),
         (["--args", '{"path": 5}'], "argument 'path': expected string"),
-        (["--args", "c"], "--args must be a JSON object"),
-        (["--args", "[]"], "--args must be a JSON object"),
+        (["--args", "c"], "--args: it must be a JSON object"),
+        (["--args", "[]"], "--args: it must be a JSON object"),
         (["call_9"], "no call 'call_9' waits for a decision; waiting: call_1_0 (erase)"),
     ],
     ids=str,
@@ -126,4 +126,4 @@ def test_a_result_is_given_from_the_terminal_for_a_tool_of_a_document(home: Path
     assert "look has its result" in done.err
     shown = inside("runs", "show", "last", "--json").out
     assert '"tool_answered"' in shown
-    assert "no call of run last waits for a result" in inside("runs", "answer", "last", "--error", "x").err
+    assert "waits for a result" in inside("runs", "answer", "last", "--error", "x").err

@@ -6,19 +6,16 @@ import argparse
 from typing import Any, cast
 
 from treadle._cli.chat.code import BACKENDS
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, repeatable
+from treadle._cli.setup.options import add_agent_options, add_command, add_journal_option, repeatable
 from treadle._types.errors import ConfigError
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "acp",
-        description="Serve an editor (Zed, JetBrains and others) over the Agent Client Protocol: the editor starts "
-        "this command.",
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
+        "Serve an editor (Zed, JetBrains and others) over the Agent Client Protocol: the editor starts this command.",
     )
     line = "what it works on: host (the editor's folder itself), or a copy of it"
     parser.add_argument("-w", "--workspace", choices=BACKENDS, default="host", help=line)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treadle._cli.display.help_text import HelpLines
-from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, flag, repeatable
+from treadle._cli.setup.options import add_agent_options, add_command, add_journal_option, flag, repeatable
 from treadle._types.errors import ConfigError
 
 BACKENDS = ("sandbox", "copy", "worktree", "host")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "code",
-        description="Work on a copy of this folder, each step of which can be gone back to (/fork N, /undo), until you "
-        "say /apply.",
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
+        "Work on a copy of this folder, each step of which can be gone back to (/fork N, /undo), until you say /apply.",
     )
     parser.add_argument("question", nargs="?", default="", help="what is to be done; without it you are asked")
     parser.add_argument(

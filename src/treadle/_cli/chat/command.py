@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, flag
+from treadle._cli.setup.options import add_agent_options, add_command, add_journal_option, flag
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,12 +19,11 @@ if TYPE_CHECKING:
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "chat",
-        description="A conversation. A line typed while it works is sent to it; Ctrl-C stops the answer, twice the "
+        "A conversation. A line typed while it works is sent to it; Ctrl-C stops the answer, twice the "
         "chat. /help lists the commands.",
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
     )
     earlier = parser.add_mutually_exclusive_group()
     earlier.add_argument("-c", "--continue", dest="go_on", action="store_true", help="continue the newest conversation")

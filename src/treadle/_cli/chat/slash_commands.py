@@ -24,10 +24,12 @@ from treadle._cli.workspace.memory import act, chat_arguments
 from treadle._plugins.memory.store import MemoryStore
 from treadle._tools.base import Tool
 from treadle._types.errors import ConfigError
+from treadle._types.events import Record
 from treadle._types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage, text_of
 from treadle._types.state import fold
 from treadle._workspace.differences import unified
 from treadle._workspace.history import begun_with, merge, span_of
+from treadle._workspace.objects import Objects
 from treadle._workspace.places import stored
 
 
@@ -95,12 +97,38 @@ async def _undo(chat: Chat, rest: str) -> None:
     print("the last question and its answer are forgotten" if await chat.undo() else "there is nothing to undo")
 
 
+async def _changed(chat: Chat) -> tuple[Objects, list[Record]] | None:
+    """Return the files and the log of the last run, if this chat works on files."""
+    objects = stored(chat.journal)
+    if not chat.last_run or objects is None or not chat.launch.workspace:
+        return None
+    return objects, await chat.journal.load(chat.last_run)
+
+
 async def _diff(chat: Chat, rest: str) -> None:
-    await show_changes(chat, int(rest) if rest.isdigit() else None)
+    """Print what was changed in the conversation so far, or in one step of its last run."""
+    if (changed := await _changed(chat)) is None:
+        print("no files were changed")
+        return
+    objects, records = changed
+    step = int(rest) if rest.isdigit() else None
+    last = span_of(records, step)
+    old = last.old if step is not None else begun_with(objects, records, last.old)
+    new = merge(objects, old, old, last.new).tree  # what /apply would bring
+    print(await asyncio.to_thread(unified, objects, old, new, most=200_000) or "no files were changed")
 
 
 async def _apply(chat: Chat, rest: str) -> None:
-    await apply_changes(chat)
+    """Bring what was changed into the person's folder, beside what has changed there meanwhile."""
+    if (changed := await _changed(chat)) is None or chat.launch.workspace == "host":
+        print("there is nothing to bring into your folder")
+        return
+    objects, records = changed
+    last = span_of(records)
+    old = begun_with(objects, records, last.old)
+    args = argparse.Namespace(yes=chat.yes)
+    sys.stdout.flush()
+    await asyncio.to_thread(merged_into, args, objects, Path(chat.launch.folder), old, last.new)
 
 
 async def _file(chat: Chat, rest: str) -> None:
@@ -226,30 +254,3 @@ def markdown(messages: Sequence[Message]) -> str:
         elif isinstance(message, ToolMessage):
             parts.append("\n".join(f"> {line}" for line in text_of(message.content).split("\n")))
     return "\n\n".join(parts) + "\n"
-
-
-async def show_changes(chat: Chat, step: int | None = None) -> None:
-    """Print what was changed in the conversation so far, or in one step of its last run."""
-    objects = stored(chat.journal)
-    if not chat.last_run or objects is None or not chat.launch.workspace:
-        print("no files were changed")
-        return
-    records = await chat.journal.load(chat.last_run)
-    last = span_of(records, step)
-    old = last.old if step is not None else begun_with(objects, records, last.old)
-    new = merge(objects, old, old, last.new).tree  # what /apply would bring
-    print(await asyncio.to_thread(unified, objects, old, new, most=200_000) or "no files were changed")
-
-
-async def apply_changes(chat: Chat) -> None:
-    """Bring what was changed into the person's folder, beside what has changed there meanwhile."""
-    objects = stored(chat.journal)
-    if not chat.last_run or objects is None or not chat.launch.workspace or chat.launch.workspace == "host":
-        print("there is nothing to bring into your folder")
-        return
-    records = await chat.journal.load(chat.last_run)
-    last = span_of(records)
-    old = begun_with(objects, records, last.old)
-    args = argparse.Namespace(yes=chat.yes)
-    sys.stdout.flush()
-    await asyncio.to_thread(merged_into, args, objects, Path(chat.launch.folder), old, last.new)

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, count, flag, positive
+from treadle._cli.setup.options import add_agent_options, add_command, add_journal_option, count, flag, positive
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,11 +26,8 @@ continues a batch that was interrupted: what is in the output is not asked again
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "batch",
-        description="Answer the questions of a file. The answers go to a file, one JSON object a line.",
-        epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=HelpLines,
+    parser = add_command(
+        commands, "batch", "Answer the questions of a file. The answers go to a file, one JSON object a line.", EXAMPLES
     )
     parser.add_argument("tasks", metavar="TASKS", help="a file with one question a line")
     parser.add_argument("-o", "--out", metavar="FILE", help="where the answers go (TASKS with .answers.jsonl)")

@@ -7,12 +7,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line, plain_json, plural, seconds, spent
 from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import flag, positive
+from treadle._cli.setup.options import add_command, flag, positive
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,11 +48,11 @@ ABILITY_NAMES = {
 def register(commands: Any) -> None:
     from treadle._local.calibration import add_options
 
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "doctor",
-        description="Test with real calls what a model can do, choose its dialect, and store both for later runs.",
-        epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=HelpLines,
+        "Test with real calls what a model can do, choose its dialect, and store both for later runs.",
+        EXAMPLES,
     )
     parser.add_argument("target", nargs="?", metavar="MODEL|URL", help="provider:model, or the address of a server")
     line = "the model of the server at URL (default: the first one it lists)"

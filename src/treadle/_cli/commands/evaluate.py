@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line, seconds
 from treadle._cli.driving.interrupts import run_async
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import PRESETS, add_journal_option, count, flag, positive, repeatable
+from treadle._cli.setup.options import PRESETS, add_command, add_journal_option, count, flag, positive, repeatable
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,11 +35,8 @@ MAX_ITERATIONS = 12
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "eval",
-        description="Run a task file against a model and settings, and report how many tasks it solves.",
-        epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=HelpLines,
+    parser = add_command(
+        commands, "eval", "Run a task file against a model and settings, and report how many tasks it solves.", EXAMPLES
     )
     line = "a file with one task a line, or a folder with tasks.json and wiki.json (HotpotQA)"
     parser.add_argument("tasks", metavar="TASKS", help=line)

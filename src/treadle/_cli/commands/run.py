@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, add_output_options
+from treadle._cli.setup.options import add_agent_options, add_command, add_journal_option, add_output_options
 
 if TYPE_CHECKING:
     from treadle._agent.agent import Agent
@@ -27,11 +26,8 @@ EXAMPLES = """examples:
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "run",
-        description="Answer a question with tools. Steps are printed to stderr, the answer to stdout.",
-        epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=HelpLines,
+    parser = add_command(
+        commands, "run", "Answer a question with tools. Steps are printed to stderr, the answer to stdout.", EXAMPLES
     )
     line = "the question; what is piped in goes with it, or is the question ('-')"
     parser.add_argument("question", nargs="?", help=line)

@@ -70,6 +70,11 @@ def wrapped(text: str, indent: str = "", rest: str = "", *, to: TextIO | None = 
     return "\n".join(lines)
 
 
+def say(text: str) -> None:
+    """Tell the user something beside the output of a command."""
+    print(wrapped(clean(text), rest="  ", to=sys.stderr), file=sys.stderr, flush=True)
+
+
 def plain_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 

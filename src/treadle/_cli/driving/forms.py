@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from treadle._agent.agent import Agent
 from treadle._cli.display.base import Display
-from treadle._cli.display.text import clean
+from treadle._cli.display.text import clean, say
 from treadle._cli.driving.conductor import Conductor
 from treadle._engine.result import PendingCall, RunResult
 from treadle._engine.run import Run
@@ -34,7 +34,7 @@ def fill_in(result: RunResult[Any]) -> dict[str, dict[str, Any]]:
         fields = _fields(call)
         if fields is None:
             continue
-        _say(str(call.args.get("tips") or "This is needed to go on:"))
+        say(str(call.args.get("tips") or "This is needed to go on:"))
         filled: dict[str, Any] = {}
         for name, field, needed in fields:
             try:
@@ -73,7 +73,7 @@ def _ask(name: str, field: dict[str, Any], needed: bool) -> Any:
         value = _value(text, kind)
         if value is not None and text and (not options or value in options):
             return value
-        _say(f"  {'one of these' if options else kind} is needed")
+        say(f"  {'one of these' if options else kind} is needed")
 
 
 def _value(text: str, kind: Any) -> Any:
@@ -90,7 +90,3 @@ def _value(text: str, kind: Any) -> Any:
                 return text
     except ValueError:
         return None
-
-
-def _say(text: str) -> None:
-    print(clean(text), file=sys.stderr, flush=True)

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
 from treadle._cli.setup.options import (
     add_agent_options,
+    add_command,
     add_journal_option,
     add_output_options,
     amount,
     count,
     flag,
+    json_object,
     not_negative,
     repeatable,
 )
@@ -25,11 +26,8 @@ _STATUSES = ("running", "idle", "paused", "parked", "finished")
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "runs",
-        description="Recorded runs: list, show, decide about, resume, replay, fork, export and delete them.",
-        epilog=exit_codes.HELP,
-        formatter_class=HelpLines,
+    parser = add_command(
+        commands, "runs", "Recorded runs: list, show, decide about, resume, replay, fork, export and delete them."
     )
     parser.set_defaults(runs_parser=parser)
     add_journal_option(parser)
@@ -148,7 +146,8 @@ def _register_experiments(actions: Any) -> None:
 def _add_expectation(action: Any, *, answer: str, step: str) -> None:
     action.add_argument("--expect", default="", metavar="TEXT", help=answer)
     action.add_argument("--expect-call", default="", metavar="TOOL", help="the tool that should have been called")
-    action.add_argument("--expect-args", default="", metavar="JSON", help="with --expect-call: its arguments")
+    line = "with --expect-call: its arguments"
+    action.add_argument("--expect-args", type=json_object, metavar="JSON", help=line)
     action.add_argument("--step", type=amount, default=0, metavar="N", help=step)
 
 
@@ -161,7 +160,9 @@ def _register_deciding(actions: Any) -> None:
         flag(action, "--all", help="every call that waits")
         action.add_argument("--note", default="", metavar="TEXT", help="why; a refusal's is shown to the model")
         if name == "approve":
-            action.add_argument("--args", metavar="JSON", help="make the call with these arguments instead")
+            action.add_argument(
+                "--args", type=json_object, metavar="JSON", help="make the call with these arguments instead"
+            )
             flag(action, "--always", help="allow later calls of this tool in this run, too")
         _add_continuation(action)
     line = "give the result of a call that is executed elsewhere, and have the run go on"
@@ -279,6 +280,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _act(args: argparse.Namespace) -> int:
     from treadle._cli.display.notice import notice
+    from treadle._cli.runs.lookup import find_run
     from treadle._cli.setup.launch import existing_journal
 
     module, _, function = args.handler.partition(":")
@@ -286,6 +288,8 @@ async def _act(args: argparse.Namespace) -> int:
     journal = existing_journal(args, may_be_new=args.action == "import")
     notice.clear()
     try:
+        if getattr(args, "run", "") and not getattr(args, "training", False):  # which reads `all`, too
+            args.run = await find_run(journal, args.run)
         return await handler(args, journal)
     finally:
         await journal.aclose()

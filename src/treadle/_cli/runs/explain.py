@@ -10,7 +10,6 @@ import msgspec
 
 from treadle._cli.display.table import table
 from treadle._cli.display.text import clean, one_line, wanted
-from treadle._cli.runs.lookup import find_run
 from treadle._inspect.replay import Segment, blame
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
@@ -18,8 +17,7 @@ from treadle._types.events import Record, ThinkDone, ThinkFailed, ThinkStarted
 
 
 async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
+    records = await journal.load(args.run)
     seq = args.record if args.record is not None else _request_of(records, args.at)
     segments = blame(records, seq)
     if args.json:
@@ -27,7 +25,7 @@ async def explain_run(args: argparse.Namespace, journal: Journal) -> int:
             sys.stdout.write(msgspec.json.encode(segment).decode() + "\n")
         return 0
     print(
-        f"run {run_id[:8]}, the request of record {seq}: "
+        f"run {args.run[:8]}, the request of record {seq}: "
         f"{segments[-1].end if segments else 0} bytes, {_tokens(segments)} tokens\n"
     )
     if args.text:

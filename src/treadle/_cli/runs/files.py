@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from treadle._cli.display.text import plural
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes
 from treadle._journal import Journal
 from treadle._types.errors import ConfigError
@@ -66,8 +65,7 @@ def merged_into(args: argparse.Namespace, objects: Objects, target: Path, old: b
 
 
 async def _open(args: argparse.Namespace, journal: Journal) -> tuple[list[Record], Objects]:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
+    records = await journal.load(args.run)
     span_of(records)
     objects = stored(journal)
     if objects is None:

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from treadle._cli.display.text import clean, one_line, plain_json
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup.options import flag
-from treadle._inspect.proof import prove_answer, verify_proof
+from treadle._inspect.proof import MAX_BYTES, count_text, prove_answer, verify_proof
 from treadle._journal import Journal
 from treadle._plugins.evidence.support import Claim
 from treadle._types.events import LedgerEntry
@@ -20,13 +20,12 @@ _MARKS = {"supported": "+", "receipted": "+", "contradicted": "x", "words": "~",
 
 
 async def prove_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    data = await prove_answer(journal, run_id)
+    data = await prove_answer(journal, args.run)
     verdict = verify_proof(data)
     if args.output == "-":
         sys.stdout.buffer.write(data)
         return 0
-    path = args.output or f"proof-{run_id[:8]}.jsonl"
+    path = args.output or f"proof-{args.run[:8]}.jsonl"
     _write(path, data)
     print_claims(verdict.claims)
     print_ledger(verdict.ledger)
@@ -64,21 +63,11 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="the proof; '-' for stdin")
     parser.add_argument("--head", default="", metavar="HASH", help="the last hash, as it was given to you")
-    flag(
-        parser,
-        "--strict",
-        help="a sentence that is neither supported nor receipted is an error, too",
-    )
+    flag(parser, "--strict", help="a sentence that is neither supported nor receipted is an error, too")
     flag(parser, "--json", help="print the verdict as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    import sys
-    from pathlib import Path
-
-    from treadle._cli.runs.proof import print_claims, print_ledger
-    from treadle._inspect.proof import MAX_BYTES, count_text, verify_proof
-
     if args.file == "-":
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:

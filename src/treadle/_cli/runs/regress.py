@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
-from treadle._cli.setup.options import add_agent_options, add_journal_option, amount, count, flag, repeatable
+from treadle._cli.setup.options import (
+    add_agent_options,
+    add_command,
+    add_journal_option,
+    amount,
+    count,
+    flag,
+    repeatable,
+)
 from treadle._types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,12 +41,7 @@ No tool that may act ever runs: its calls are answered from the log, or by --stu
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser(
-        "regress",
-        description="Compare recorded runs with what the program would do now.",
-        epilog=EXAMPLES + exit_codes.HELP,
-        formatter_class=HelpLines,
-    )
+    parser = add_command(commands, "regress", "Compare recorded runs with what the program would do now.", EXAMPLES)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="which runs (all that are finished)")
     parser.add_argument("--tag", default="", metavar="TAG", help="only runs with this tag, such as kept")
     parser.add_argument("--agent", default="", metavar="NAME", help="only runs of this agent")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from treadle._cli.display.factory import open_display
 from treadle._cli.display.text import plural
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes
 from treadle._engine.result import result_of
 from treadle._inspect.replay import replay
@@ -21,11 +20,10 @@ MAX_PAUSE = 2.0
 
 
 async def replay_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
+    records = await journal.load(args.run)
     if args.play:
-        await _play(run_id, records, args.speed)
-    children = await journal.list(parent=run_id, limit=1000)
+        await _play(args.run, records, args.speed)
+    children = await journal.list(parent=args.run, limit=1000)
     requests = 0
     for each in (records, *[await journal.load(child.run_id) for child in children]):
         comparison = replay(each)

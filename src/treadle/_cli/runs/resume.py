@@ -15,7 +15,6 @@ from treadle._cli.display.factory import open_display
 from treadle._cli.display.made import show_files
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model, print_outcome
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes, toolbox
 from treadle._cli.setup.launch import (
     REDACTED,
@@ -43,7 +42,7 @@ _YES: Answer = {"allow": True, "by": "--yes"}
 
 
 async def resume_run(args: argparse.Namespace, journal: Journal) -> int:
-    return await resume(args, journal, await find_run(journal, args.run))
+    return await resume(args, journal, args.run)
 
 
 async def resume(args: argparse.Namespace, journal: Journal, run_id: str) -> int:
@@ -163,12 +162,11 @@ def _answers(args: argparse.Namespace, records: Sequence[Record]) -> dict[str, A
 
 
 async def fork_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    new_id = await fork_of(journal, run_id, args.at)
+    new_id = await fork_of(journal, args.run, args.at)
     if args.go:
         step = "its last step" if args.at is None else f"step {args.at}"
-        print(f"fork of {run_id[:8]} before {step}: {new_id[:8]}", file=sys.stderr)
-        _choose_recorded_model(args, await journal.load(run_id))  # the copy may end before the first exchange
+        print(f"fork of {args.run[:8]} before {step}: {new_id[:8]}", file=sys.stderr)
+        _choose_recorded_model(args, await journal.load(args.run))  # the copy may end before the first exchange
         return await resume(args, journal, new_id)
     print(new_id)
     print(f"resume it with: treadle runs resume {new_id[:8]}", file=sys.stderr)

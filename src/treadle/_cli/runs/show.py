@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._cli.display.table import table
 from treadle._cli.display.text import ago, arguments, clean, one_line, plural, seconds, spent, wanted, wrapped
-from treadle._cli.runs.lookup import find_run, name_of, notes_of, status_of
+from treadle._cli.runs.lookup import name_of, notes_of, status_of
 from treadle._engine.result import RunResult, result_of
 from treadle._inspect.search import first_match
 from treadle._journal import Journal
@@ -97,8 +97,7 @@ async def list_runs(args: argparse.Namespace, journal: Journal) -> int:
 
 
 async def show_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
+    records = await journal.load(args.run)
     if args.json:
         for record in records:
             sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
@@ -109,8 +108,8 @@ async def show_run(args: argparse.Namespace, journal: Journal) -> int:
         print(table(("SEQ", "SECONDS", "EVENT", "WHAT"), rows, right=(0, 1)))
         return 0
     state = fold(records)
-    children = await journal.list(parent=run_id, limit=1000)
-    notes = notes_of(await journal.info(run_id))
+    children = await journal.list(parent=args.run, limit=1000)
+    notes = notes_of(await journal.info(args.run))
     _print_run(records, state, [child.run_id for child in children], notes)
     if any(isinstance(record.event, Exchanged) for record in records) and (found := findings(records)):
         print("\nfindings")

@@ -41,7 +41,7 @@ def test_every_request_is_rendered_as_it_was_sent():
 async def export_to_file(args: argparse.Namespace, journal: Journal) -> int:
     if args.training:
         return await _write_pairs(args, journal)
-    run_id = await find_run(journal, args.run)
+    run_id = args.run
     if args.html or (args.output or "").lower().endswith((".html", ".htm")):
         return await _write_page(args, journal, run_id)
     if args.atif:

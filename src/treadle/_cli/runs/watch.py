@@ -7,7 +7,6 @@ import asyncio
 
 from treadle._cli.display.base import Display
 from treadle._cli.display.factory import open_display
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.setup import exit_codes
 from treadle._engine.result import result_of
 from treadle._journal import Journal
@@ -18,7 +17,7 @@ POLL_SECONDS = 0.2
 
 
 async def watch_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run) if args.run else await _newest_in_progress(journal)
+    run_id = args.run or await _newest_in_progress(journal)
     display = open_display(run_id, json=args.json, quiet=args.quiet)
     try:
         state = await _follow(journal, run_id, display)

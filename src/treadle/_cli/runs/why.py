@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from treadle._agent.agent import Agent
-from treadle._cli.display.text import clean, plain_json, plural
+from treadle._cli.display.text import clean, plain_json, plural, say
 from treadle._cli.driving.conductor import Conductor
 from treadle._cli.driving.lifecycle import close, load_model
-from treadle._cli.runs.lookup import find_run
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent, launch_of
-from treadle._cli.workspace.consent import confirm, say
+from treadle._cli.workspace.consent import confirm
 from treadle._inspect.why.effects import stubs_of
 from treadle._inspect.why.experiments import Experiment
 from treadle._inspect.why.findings import Cause
@@ -24,17 +21,15 @@ from treadle._inspect.why.marks import KEPT, mark, mark_wrong
 from treadle._inspect.why.patches import apply_patch
 from treadle._inspect.why.points import Plan
 from treadle._inspect.why.search import find_causes
-from treadle._journal import Journal
+from treadle._journal import Journal, RunInfo
 from treadle._journal.export import FOREIGN
 from treadle._types.errors import ConfigError
 from treadle._types.events import RunStarted
 
 
 async def why_run(args: argparse.Namespace, journal: Journal) -> int:
-    run_id = await find_run(journal, args.run)
-    records = await journal.load(run_id)
-    wanted = _arguments(args.expect_args)
-    if wanted and not args.expect_call:
+    records = await journal.load(args.run)
+    if args.expect_args and not args.expect_call:
         raise ConfigError("--expect-args are the arguments of a call: name its tool with --expect-call")
     launch = relaunch(args, records, only_look=True)
     # No launch note: it belongs to the run it was written for. Nobody is asked for approval in an experiment.
@@ -45,11 +40,8 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
         await load_model(agent, quiet=args.quiet)
         report = await find_causes(
             agent,
-            run_id,
-            answer=args.expect,
-            call=args.expect_call,
-            args=wanted or None,
-            step=args.step,
+            args.run,
+            **_expectation(args),
             judge_model=args.judge or None,
             models=args.try_model,
             dialects=args.try_dialect,
@@ -68,30 +60,29 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
         await close(agent, None)
     print(plain_json(report) if args.json else clean(str(report)))
     if args.apply:
-        imported = FOREIGN & {*(await journal.info(run_id)).tags}
+        imported = FOREIGN & {*(await journal.info(args.run)).tags}
         return _apply(report.causes[0] if report.causes else None, agent, yes=args.yes, imported=bool(imported))
     return 0 if report.explained else 1
 
 
 async def mark_run(args: argparse.Namespace, journal: Journal) -> int:
     """Store in the journal what was expected of a run; `runs why` judges by it."""
-    run_id = await find_run(journal, args.run)
-    wanted = _arguments(args.expect_args)
-    info = await mark_wrong(
-        journal, run_id, answer=args.expect, call=args.expect_call, args=wanted or None, step=args.step
-    )
-    print("\n".join([info.run_id, *(f"  {clean(line)}" for line in info.note.splitlines())]))
-    return 0
+    return _show(await mark_wrong(journal, args.run, **_expectation(args)))
 
 
 async def keep_run(args: argparse.Namespace, journal: Journal) -> int:
     """Make a run a test: tag it, and note what is expected of it."""
-    run_id = await find_run(journal, args.run)
-    wanted = _arguments(args.expect_args)
     if args.expect or args.expect_call:
-        await mark(journal, run_id, answer=args.expect, call=args.expect_call, args=wanted or None, step=args.step)
-    info = await journal.info(run_id)
-    info = await journal.annotate(run_id, tags=[*dict.fromkeys([*info.tags, KEPT])], thumb="up")
+        await mark(journal, args.run, **_expectation(args))
+    tags = (await journal.info(args.run)).tags
+    return _show(await journal.annotate(args.run, tags=[*dict.fromkeys([*tags, KEPT])], thumb="up"))
+
+
+def _expectation(args: argparse.Namespace) -> dict[str, Any]:
+    return {"answer": args.expect, "call": args.expect_call, "args": args.expect_args or None, "step": args.step}
+
+
+def _show(info: RunInfo) -> int:
     print("\n".join([info.run_id, *(f"  {clean(line)}" for line in info.note.splitlines())]))
     return 0
 
@@ -115,19 +106,7 @@ def _apply(cause: Cause | None, agent: Agent[Any, Any], *, yes: bool, imported: 
 
 
 def _say_plan(plan: Plan) -> None:
-    print(f"expected: {plan}; a search that is stopped goes on from there", file=sys.stderr, flush=True)
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    if not text:
-        return {}
-    try:
-        value: object = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise ConfigError(f"--expect-args is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ConfigError('--expect-args must be a JSON object, such as {"city": "Lyon"}')
-    return cast("dict[str, Any]", value)
+    say(f"expected: {plan}; a search that is stopped goes on from there")
 
 
 class _Progress:

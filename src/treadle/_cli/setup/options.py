@@ -5,11 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treadle._cli.display.help_text import HelpLines
+from treadle._cli.setup import exit_codes
+
 PRESETS = ("default", "two_phase", "streaming", "strict", "reflective", "planned", "code", "coding", "research")
 """A copy: importing `treadle._agent.presets` for the names would import the engine."""
 
 
 Options = argparse.ArgumentParser | argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
+
+
+def add_command(commands: Any, name: str, description: str, examples: str = "") -> argparse.ArgumentParser:
+    """Add a command whose help ends with its `examples` and the exit codes."""
+    epilog = examples + exit_codes.HELP
+    return commands.add_parser(name, description=description, epilog=epilog, formatter_class=HelpLines)
 
 
 def flag(parser: Options, *names: str, help: str) -> None:
@@ -130,3 +139,12 @@ def _whole(text: str, least: int, most: int | None = None) -> int:
         words = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise argparse.ArgumentTypeError(f"{text} is not a whole number {words}")
     return value
+
+
+def json_object(text: str) -> dict[str, Any]:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f'it must be a JSON object, such as {{"city": "Lyon"}}: {error}') from None

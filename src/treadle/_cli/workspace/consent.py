@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle._cli.display.notice import notice
-from treadle._cli.display.text import clean, few_lines, one_line, plural, wrapped
+from treadle._cli.display.text import clean, few_lines, one_line, plural, say, wrapped
 from treadle._cli.setup.options import flag
 from treadle._cli.workspace.instructions import instruction_files, read_instructions
 from treadle._cli.workspace.skill_lookup import find_skills
@@ -101,10 +101,6 @@ def confirm(question: str, show: Callable[[], str]) -> bool:
         if answer not in ("s", "show"):
             return answer in ("y", "yes")
         say("\n".join(few_lines(show(), _SHOWN_LINES)))
-
-
-def say(text: str) -> None:
-    print(wrapped(clean(text), rest="  ", to=sys.stderr), file=sys.stderr, flush=True)
 
 
 def register(commands: Any) -> None:

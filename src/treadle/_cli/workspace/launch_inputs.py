@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from treadle._cli.display.notice import notice
-from treadle._cli.display.text import clean
+from treadle._cli.display.text import clean, say
 from treadle._cli.workspace.instructions import instruction_files, own_file, read_instructions
 from treadle._cli.workspace.skill_lookup import find_skills, named_skills, usable_skills
 from treadle._safety.trust import TrustStore
@@ -101,4 +100,4 @@ def shown_path(path: str) -> str:
 
 def _warn(text: str) -> None:
     notice.clear()
-    print(f"treadle: {clean(text)}", file=sys.stderr, flush=True)
+    say(f"treadle: {text}")
