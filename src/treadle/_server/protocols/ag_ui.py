@@ -3,7 +3,7 @@ is a stream of the protocol's events, the agent's own calls among them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -15,9 +15,8 @@ from treadle._server.errors import bad_request
 from treadle._server.protocols.exchange import AgentRequest, CallStarted, Exchange, TextDelta, data
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._server.protocols.run_lookup import begin
-from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media, objects_of
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media, objects_of, results_of
 from treadle._tools.external import client_tool
-from treadle._types.errors import ToolError
 
 routes = Routes("ag-ui")
 
@@ -79,7 +78,7 @@ def _agent_request(agent: str, request: AgUiInput) -> AgentRequest:
         content=last.get("content", ""),
         request=msgspec.structs.replace(request, run_id=""),
         history=messages[:-1],
-        results=_results(request.messages),
+        results=results_of(messages),
         tools=[client_tool(one.name, one.description, one.parameters or None) for one in request.tools],
     )
 
@@ -87,7 +86,8 @@ def _agent_request(agent: str, request: AgUiInput) -> AgentRequest:
 def _message(message: AgUiMessage) -> dict[str, Any]:
     fields = {
         "role": message.role,
-        "content": _content(message.content) or message.error or "",
+        "content": (as_text if message.role == "tool" else _content)(message.content) or message.error or "",
+        "failed": True if message.error else None,
         "tool_calls": message.tool_calls,
         "tool_call_id": message.tool_call_id,
     }
@@ -108,16 +108,6 @@ def _part(part: dict[str, Any]) -> dict[str, Any]:
     data = inner.get("data") or (inner.get("value") if inner.get("type") == "data" else "")
     mime = str(inner.get("mimeType") or "application/octet-stream")
     return media(mime, data=data, url=url, name=part.get("filename"))
-
-
-def _results(messages: Sequence[AgUiMessage]) -> dict[str, Any]:
-    results: dict[str, Any] = {}
-    for message in reversed(messages):
-        if message.role != "tool":
-            break
-        text = as_text(message.content)
-        results[message.tool_call_id or ""] = ToolError(text or message.error) if message.error else text
-    return results
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -17,9 +17,8 @@ from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, 
 from treadle._server.protocols.openai_chat import ToolName
 from treadle._server.protocols.run_lookup import begin
 from treadle._server.protocols.tool_choice import ToolChoice
-from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, fields_of, media, results_of
 from treadle._tools.external import client_tool
-from treadle._types.errors import ToolError
 from treadle._types.usage import Usage
 
 routes = Routes("anthropic")
@@ -132,7 +131,7 @@ def _agent_request(request: MessagesRequest) -> AgentRequest:
         messages.append({"role": "system", "content": system})
     for message in request.messages:
         messages += _messages(message)
-    results = _results(request.messages[-1])
+    results = results_of(messages)
     last = messages[-1]
     if not results and last["role"] != "user":
         raise bad_request("the last message must be the user's, or hold the results of calls")
@@ -187,8 +186,10 @@ def _messages(message: AnthropicMessage) -> list[dict[str, Any]]:
                 function = {"name": block.get("name"), "arguments": block.get("input")}
                 calls.append({"id": block.get("id"), "function": function})
             case "tool_result":
-                text = as_text(block.get("content"))
-                made.append({"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text})
+                text, failed = as_text(block.get("content")), bool(block.get("is_error"))
+                made.append(
+                    {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": text, "failed": failed}
+                )
             case "thinking" | "redacted_thinking":
                 pass
             case other:
@@ -207,18 +208,6 @@ def _media(block: dict[str, Any]) -> dict[str, Any]:
     if source.get("type") == "text":
         data = b64encode(str(data).encode()).decode()
     return media(mime, data=data, url=source.get("url"), name=block.get("title"))
-
-
-def _results(last: AnthropicMessage) -> dict[str, Any]:
-    """Return the results of calls in the last message, unless it has other blocks."""
-    blocks = [] if isinstance(last.content, str) else last.content
-    if any(block.get("type") != "tool_result" for block in blocks):
-        return {}
-    results: dict[str, Any] = {}
-    for block in blocks:
-        text = as_text(block.get("content"))
-        results[str(block.get("tool_use_id", ""))] = ToolError(text or "it failed") if block.get("is_error") else text
-    return results
 
 
 def _body(exchange: Exchange, model: str, content: list[dict[str, Any]], outcome: Outcome | None) -> MessageBody:

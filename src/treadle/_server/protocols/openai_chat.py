@@ -7,7 +7,7 @@ request are executed by the client; the agent's own tools run here and are not s
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,7 +19,7 @@ from treadle._server.errors import bad_request, error_body, not_found
 from treadle._server.protocols.exchange import AgentRequest, Exchange, Outcome, TextDelta, data
 from treadle._server.protocols.run_lookup import begin
 from treadle._server.protocols.tool_choice import Mode, ToolChoice
-from treadle._server.protocols.untyped_json import as_text
+from treadle._server.protocols.untyped_json import results_of
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
 
@@ -219,12 +219,13 @@ def _agent_request(request: ChatRequest) -> AgentRequest:
     last = request.messages[-1]
     if last.role not in ("user", "tool"):
         raise bad_request("the last message must have the role 'user', or 'tool' with the result of a call")
+    messages = [_message_fields(message) for message in request.messages]
     functions = [tool.function for tool in request.tools or ()]
     return AgentRequest(
         agent=request.model,
         content=last.content,
-        history=[_message_fields(message) for message in request.messages[:-1]],
-        results=_results(request.messages),
+        history=messages[:-1],
+        results=results_of(messages),
         tools=[client_tool(one.name, one.description or "", one.parameters) for one in functions],
         tool_choice=_choice(request.tool_choice),
         output_schema=_schema(request.response_format),
@@ -248,16 +249,6 @@ def _choice(choice: Mode | ToolReference | AllowedTools | None) -> ToolChoice:
             return ToolChoice(allowed.mode == "required", tuple(one.function.name for one in allowed.tools))
         case mode:
             return ToolChoice.of(mode)
-
-
-def _results(messages: Sequence[ChatMessage]) -> dict[str, Any]:
-    """Return the results at the end of the messages: those of the last reply's calls."""
-    results: dict[str, Any] = {}
-    for message in reversed(messages):
-        if message.role != "tool":
-            break
-        results[message.tool_call_id or ""] = as_text(message.content)
-    return results
 
 
 def _schema(wanted: ResponseFormat | None) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ from treadle._server.protocols.exchange import (
 from treadle._server.protocols.openai_chat import Conversation, ToolName
 from treadle._server.protocols.run_lookup import begin
 from treadle._server.protocols.tool_choice import Mode, ToolChoice
-from treadle._server.protocols.untyped_json import as_text, content_of_parts, objects_of
+from treadle._server.protocols.untyped_json import as_text, content_of_parts, objects_of, results_of
 from treadle._tools.external import client_tool
 from treadle._types.usage import Usage
 
@@ -137,7 +137,7 @@ async def _agent_request(call: Call, request: ResponsesRequest) -> AgentRequest:
     messages = _messages(request.input)
     if request.instructions:
         messages.insert(0, {"role": "system", "content": request.instructions})
-    results = _results(request.input)
+    results = results_of(messages)
     last = messages[-1] if messages else {}
     if not results and last.get("role") != "user":
         raise bad_request("the last item of `input` must be a message of the user, or the output of a call")
@@ -215,15 +215,6 @@ def _content(content: Any) -> Any:
         else:
             raise bad_request(f"a part of the input has the type {str(kind)[:40]!r}, which is not known here")
     return content_of_parts(parts)
-
-
-def _results(items: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    results: dict[str, Any] = {}
-    for item in () if isinstance(items, str) else reversed(items):
-        if item.get("type") != "function_call_output":
-            break
-        results[str(item.get("call_id", ""))] = as_text(item.get("output"))
-    return results
 
 
 class ResponseProjection:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+
+from treadle._types.errors import ToolError
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -34,6 +37,18 @@ def joined(parts: list[dict[str, Any]]) -> str:
 def content_of_parts(parts: list[dict[str, Any]]) -> Any:
     """Join parts into one text where all are text."""
     return joined(parts) if all(part.get("type") == "text" for part in parts) else parts
+
+
+def results_of(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results of calls at the end of messages in the common form: those of the last reply's calls."""
+    results: dict[str, Any] = {}
+    for message in reversed(messages):
+        if message.get("role") != "tool":
+            break
+        text = as_text(message.get("content"))
+        failed = message.get("failed", False)
+        results[str(message.get("tool_call_id") or "")] = ToolError(text or "it failed") if failed else text
+    return results
 
 
 def media(mime: str, *, data: Any = "", url: Any = "", name: Any = "") -> dict[str, Any]:
