@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
-from treadle._server.live.projection import ANSWERING, FORCED
+from treadle._server.live.projection import ANSWERING, FORCED, Streamed
 from treadle._types import events as ev
 from treadle._types.state import CONVERSATION
 
@@ -22,14 +23,11 @@ MAX_OPEN_CHARS = 1_000_000
 class Piece(Struct, frozen=True):
     """Text of an open message: it came after record `seq` and ends at character `end` of the message."""
 
-    kind: str
-    """answer | thought | output | retracted (what came before as the answer is not the answer)"""
+    source: Streamed
+    """The event that brought it, without its text."""
     seq: int
     end: int
     text: str
-    source: tuple[str, int, bool] = ("", 0, False)
-    """For a thought: component, iteration, whether it is reasoning. For output: the call's id."""
-    tool: str = ""
 
 
 class OpenMessage:
@@ -43,12 +41,10 @@ class OpenMessage:
         self._chars = 0
         self._kept = 0
 
-    def add(
-        self, kind: str, seq: int, text: str, source: tuple[str, int, bool] = ("", 0, False), tool: str = ""
-    ) -> None:
+    def add(self, source: Streamed, seq: int, text: str) -> None:
         self._chars += len(text)
         self._kept += len(text)
-        self.pieces.append(Piece(kind, seq, self._chars, text, source, tool))
+        self.pieces.append(Piece(source, seq, self._chars, text))
         if self._kept > MAX_OPEN_CHARS:
             dropped = 0
             while self._kept > MAX_OPEN_CHARS // 2:
@@ -110,18 +106,16 @@ class Channel:
         return True
 
     def _show(self, event: ev.Event) -> None:
-        last = self._text_after
+        last, add = self._text_after, self.open_message.add
         match event:
             case ev.AnswerDelta(text=text):
-                self.open_message.add("answer", last, text)
+                add(ev.AnswerDelta("", provisional=True), last, text)
             case ev.AnswerRetracted() | ev.Reset():
-                self.open_message.add("retracted", last, "\0")  # one character: it has a place of its own
-            case ev.TextStreamed(component=component, iteration=iteration, text=text, reasoning=reasoning) if (
-                component in CONVERSATION
-            ):
-                self.open_message.add("thought", last, text, (component, iteration, reasoning))
-            case ev.ToolOutput(call_id=call_id, name=name, text=text):
-                self.open_message.add("output", last, text, (call_id, 0, False), name)
+                add(ev.AnswerRetracted(""), last, "\0")  # one character: it has a place of its own
+            case ev.TextStreamed(component=component, text=text) if component in CONVERSATION:
+                add(msgspec.structs.replace(event, text=""), last, text)
+            case ev.ToolOutput(text=text):
+                add(msgspec.structs.replace(event, text=""), last, text)
             case _:
                 pass
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from itertools import takewhile
-from typing import Any
+from itertools import groupby, takewhile
 
 from treadle._engine.core.masks import Masks
 from treadle._journal.base import Journal
-from treadle._server.live.channel import Channel, OpenMessage, Piece
+from treadle._server.live.channel import Channel, OpenMessage
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Detail, Projection
 from treadle._server.live.restoring import Restoring
 from treadle._server.live.sse import encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
-from treadle._types.events import AnswerDelta, AnswerPartial, AnswerRetracted, Event, Record, TextStreamed, ToolOutput
+from treadle._types.events import AnswerDelta, AnswerPartial, Record
 
 _BATCH = 200
 """How many records are turned into events at a time, so that a long log does not become one huge chunk."""
@@ -82,17 +81,11 @@ class Follower:
             return  # not opened yet, or its beginning was dropped: the record of the complete message brings the rest
         fresh = list(takewhile(lambda piece: piece.seq < before, message.pieces[self._next_piece - message.first :]))
         self._next_piece += len(fresh)
-        for group in _by_source(fresh):
-            text = "".join(piece.text for piece in group)
-            first, end = group[0], group[-1].end
-            if self.projection.items:
-                yield from self.projection.live(_event(first, text), len(text), Position(first.seq, end))
-            elif first.kind == "answer":
-                yield from self.projection.answer_text(text, Position(first.seq, end))
-            elif first.kind == "retracted":
-                yield from self.projection.retraction(Position(first.seq, end))
-            elif (extra := self._extra(first, text, end)) is not None:
-                yield extra
+        # Adjacent pieces of one source at once: a client that reads slowly gets longer pieces, not more of them.
+        for (source, seq), group in groupby(fresh, lambda piece: (piece.source, piece.seq)):
+            pieces = list(group)
+            text = "".join(piece.text for piece in pieces)
+            yield from self.projection.live(source, text, Position(seq, pieces[-1].end))
 
     def _saved_text(self) -> Iterator[ClientEvent]:
         """Return what the log has of an answer that another process writes, or was writing when it died."""
@@ -101,53 +94,7 @@ class Follower:
             return
         self._saved += len(text)
         at = Position(self._text_after, self._saved)
-        if self.projection.items:
-            yield from self.projection.live(AnswerDelta(text, provisional=True), len(text), at)
-        else:
-            yield from self.projection.answer_text(text, at)
-
-    def _extra(self, piece: Piece, text: str, end: int) -> ClientEvent | None:
-        """A thought, or output of a call.
-
-        Calls that run in parallel write in turn, so their output is numbered together, after the record it followed.
-        """
-        if not self.projection.full:
-            return None
-        name, iteration, reasoning = piece.source
-        data: dict[str, Any] = {"content": text}
-        if piece.kind == "thought":
-            data |= {"component": name, "iteration": iteration, "reasoning": reasoning}
-        elif self.projection.is_open(name):
-            data |= {"call_id": name, "tool_name": piece.tool}
-        else:
-            return None  # its result has been shown
-        return ClientEvent(piece.kind, data, Position(piece.seq, end), end - len(text))
-
-
-def _event(piece: Piece, text: str) -> Event:
-    """The transient event that a piece came from."""
-    name, iteration, reasoning = piece.source
-    match piece.kind:
-        case "answer":
-            return AnswerDelta(text, provisional=True)
-        case "thought":
-            return TextStreamed(name, iteration, text, reasoning)
-        case "output":
-            return ToolOutput(name, piece.tool, text)
-        case _:
-            return AnswerRetracted("")
-
-
-def _by_source(pieces: list[Piece]) -> Iterator[list[Piece]]:
-    """Adjacent pieces of one source as a group: a client that reads slowly gets longer pieces, not more of them."""
-    group: list[Piece] = []
-    for piece in pieces:
-        if group and (piece.kind, piece.seq, piece.source) != (group[0].kind, group[0].seq, group[0].source):
-            yield group
-            group = []
-        group.append(piece)
-    if group:
-        yield group
+        yield from self.projection.live(AnswerDelta("", provisional=True), text, at)
 
 
 async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator[bytes, None]:

@@ -37,6 +37,7 @@ from treadle._view import items as it
 from treadle._view.fold import RunView
 
 Detail = Literal["plain", "full", "items"]
+Streamed = ev.AnswerDelta | ev.AnswerRetracted | ev.TextStreamed | ev.ToolOutput
 Pairs = Iterator[tuple[str, dict[str, Any]]]
 """Event names with their payloads."""
 ANSWERING = ("synthesis", "complete", "own_words")
@@ -93,6 +94,31 @@ class Projection:
         ]
         return [rest, *events] if rest is not None else events
 
+    # ---- what streams between records
+
+    def live(self, source: Streamed, text: str, at: Position) -> Iterator[ClientEvent]:
+        """Text that ends at `at` in the open message, of an event that is `source` but for its text.
+
+        Calls that run in parallel write in turn, so their output is numbered together, after the record it followed.
+        """
+        start = at.offset - len(text)
+        if self.items:
+            yield from self._changes(source, text, at)
+            return
+        match source:
+            case ev.AnswerDelta():
+                yield from self._answer_text(text, at)
+            case ev.AnswerRetracted():
+                yield from self._retraction(at)
+            case ev.TextStreamed():
+                whose = {"component": source.component, "iteration": source.iteration, "reasoning": source.reasoning}
+                if self.full:
+                    yield ClientEvent("thought", {"content": text, **whose}, at, start)
+            case ev.ToolOutput():
+                whose = {"call_id": source.call_id, "tool_name": source.name}
+                if self.full and self._is_open(source.call_id):  # else its result has been shown
+                    yield ClientEvent("output", {"content": text, **whose}, at, start)
+
     # ---- items
 
     def _changed_items(self, changes: Sequence[it.Put], seq: int) -> list[ClientEvent]:
@@ -102,10 +128,10 @@ class Projection:
             changed.append(it.Answer("answer", "retracted"))
         return [ClientEvent("items", {"items": changed}, Position(seq))] if changed else []
 
-    def live(self, event: ev.Event, size: int, at: Position) -> Iterator[ClientEvent]:
-        """Return what streams between records as changes of items; `size` characters of text that end at `at`."""
+    def _changes(self, source: Streamed, text: str, at: Position) -> Iterator[ClientEvent]:
+        event = source if isinstance(source, ev.AnswerRetracted) else msgspec.structs.replace(source, text=text)
         record = ev.Record(str(self.whose.get("run_id", "")), at.seq, 0.0, event, offset=max(1, at.offset))
-        start = at.offset - size
+        start = at.offset - len(text)
         for change in self.view.feed(record):
             if isinstance(change, it.More):
                 data = {"item": change.id, "content": change.text, "reasoning": change.reasoning}
@@ -115,7 +141,7 @@ class Projection:
 
     # ---- text of the answer
 
-    def answer_text(self, text: str, at: Position) -> Iterator[ClientEvent]:
+    def _answer_text(self, text: str, at: Position) -> Iterator[ClientEvent]:
         """Words that stream as the answer, and end at `at` in the open message."""
         if self.text_base >= 0:
             if (piece := self.piece(text)) is not None:
@@ -129,7 +155,7 @@ class Projection:
         self._length += len(text)
         yield ClientEvent("answer", {"status": "delta", "content": text, "provisional": True}, at, start)
 
-    def retraction(self, at: Position) -> Iterator[ClientEvent]:
+    def _retraction(self, at: Position) -> Iterator[ClientEvent]:
         """The words that stream as the answer are not the answer; those after them may be."""
         if self._sent:
             yield ClientEvent("answer", {"status": "retracted"}, at)
@@ -179,7 +205,7 @@ class Projection:
         self._length = 0
         self._held = ""
 
-    def is_open(self, call_id: str) -> bool:
+    def _is_open(self, call_id: str) -> bool:
         """Return whether a call has started and has no result yet."""
         call = self.view.call(call_id)
         return call is not None and call.state == "running"
