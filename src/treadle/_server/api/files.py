@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from treadle._server.api.inspection import file_response
 from treadle._server.api.operations import Call, Routes, answer
-from treadle._server.errors import ApiError, bad_request, conflict, not_found
+from treadle._server.errors import ApiError, conflict, not_found
 from treadle._server.live.branches import OwnedRun
 from treadle._types.errors import TreeError
 from treadle._types.events import TreeChanges
@@ -122,7 +122,7 @@ async def run_tree(call: Call) -> Response:
     """Show what differs between a tree and the one before it, or another one of the run."""
     query: DifferenceQuery = call.query
     steps, objects = await _open(call)
-    step = _chosen(steps, _number(call.path("seq")))
+    step = _chosen(steps, call.seq)
     if query.before is None:
         earlier = [one for one in steps if one.seq < step.seq and one.event.tree]
         before = earlier[-1] if earlier else None
@@ -137,7 +137,7 @@ async def run_tree(call: Call) -> Response:
 async def run_tree_files(call: Call) -> Response:
     """List the files of a tree."""
     steps, objects = await _open(call)
-    step = _chosen(steps, _number(call.path("seq")))
+    step = _chosen(steps, call.seq)
 
     def listed() -> list[str]:
         every = changes_between(objects, EMPTY, bytes.fromhex(step.event.tree))
@@ -169,7 +169,7 @@ async def _bring(call: Call, *, exact: bool, agreed: str | None = None) -> Respo
     if run_id in call.hub.runs:
         raise conflict("the run is under way: wait until it has ended, or stop it")
     steps, objects = await _open(call)
-    step = _chosen(steps, _number(call.path("seq")))
+    step = _chosen(steps, call.seq)
     first, last = (bytes.fromhex(one.event.tree) for one in (steps[0], step))
     records = await call.hub.records(run_id)
 
@@ -205,7 +205,7 @@ async def run_tree_file(call: Call) -> Response:
     """Return a file of a tree."""
     query: FileQuery = call.query
     steps, objects = await _open(call)
-    step = _chosen(steps, _number(call.path("seq")))
+    step = _chosen(steps, call.seq)
     content = await _computed(call, objects, lambda: file_at(objects, bytes.fromhex(step.event.tree), query.path))
     if content is None:
         raise not_found(f"the file {query.path[:200]!r} in the tree of record {step.seq}")
@@ -231,12 +231,6 @@ async def _open(call: Call) -> tuple[list[TreeStep], Objects]:
         raise conflict("the files of this run are not on this machine")
     own = await asyncio.to_thread(objects.trees_of, run_id)
     return [one for one in steps if one.event.tree in own], objects
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise bad_request("the number of a record must be a non-negative integer")
-    return int(text)
 
 
 def _chosen(steps: list[TreeStep], seq: int) -> TreeStep:

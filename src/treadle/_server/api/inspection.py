@@ -15,7 +15,7 @@ from treadle._inspect.prefixes import PrefixUse, prefixes
 from treadle._server.api import bodies as b
 from treadle._server.api.operations import Call, Routes, answer
 from treadle._server.api.views import find_artifact, find_content, record_body, request_body
-from treadle._server.errors import bad_request, conflict, not_found
+from treadle._server.errors import conflict, not_found
 from treadle._server.live.branches import question_files
 from treadle._types.events import RunStarted
 
@@ -51,10 +51,7 @@ async def run_records(call: Call) -> Response:
 async def run_request(call: Call) -> Response:
     """Return the exact request a record sent to the model."""
     run_id = await call.owned_run()
-    number = call.path("seq")
-    if not number.isascii() or not number.isdigit() or len(number) > 15:
-        raise bad_request("the number of a record must be a non-negative integer")
-    return answer(request_body(await call.hub.records(run_id), int(number)))
+    return answer(request_body(await call.hub.records(run_id), call.seq))
 
 
 @routes("GET", "/api/runs/{run_id}/artifacts/{name:path}", "*/*", tag="runs", query=b.ArtifactQuery, errors=(404, 409))

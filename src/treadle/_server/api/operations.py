@@ -80,6 +80,14 @@ class Call(Struct, frozen=True):
     def path(self, name: str) -> str:
         return str(self.request.path_params[name])
 
+    @property
+    def seq(self) -> int:
+        """The number of a record, in the path."""
+        text = self.path("seq")
+        if not text.isascii() or not text.isdigit() or len(text) > 15:
+            raise bad_request("the number of a record must be a non-negative integer")
+        return int(text)
+
     async def owned_run(self) -> OwnedRun:
         """Return the run of the path; it must be one that the user may see."""
         return await self.runs.owned(self.path("run_id"))
