@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle._journal import RunInfo
-from treadle._server.api.views import artifacts_of, find_artifact, record_body, request_body, run_body
+from treadle._server.api.views import artifacts_of, find_artifact, record_body, run_body
 from treadle._server.errors import ApiError
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall
@@ -57,11 +57,3 @@ def test_long_texts_are_cut():
     assert (body.seq, body.type) == (5, "tool_done")
     assert len(str(body.event)) < 25_000
     assert "10000 characters more" in str(body.event)
-
-
-def test_only_model_requests_can_be_rendered():
-    records = log(ev.RunStarted("?"))
-    with pytest.raises(ApiError, match="record 0 is not a model request; expected one of: none"):
-        request_body(records, 0)
-    with pytest.raises(ApiError, match="there is no record 7"):
-        request_body(records, 7)

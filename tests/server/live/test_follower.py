@@ -13,7 +13,7 @@ from server.serving import Client, Gate, PacedModel, joined, send_mail, serving
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
-from treadle._types.errors import RequestRefusedError, TransientModelError
+from treadle._types.errors import TransientModelError
 from treadle._types.request import RawCall, Reply
 from waiting import GUARD_SECONDS
 
@@ -129,46 +129,6 @@ def test_dag_mode():
             *answered(14, "All told.", 15, 2),
         ]
         assert client.events(f"{run}.1.a")[-1]["data"]["answer"] == "done"
-
-
-def test_tool_selection_is_a_phase():
-    tools = [add, echo, *(_numbered(number) for number in range(12))]
-    script = [call("select_tools", tools=["add"]), "ok"]
-    with serving(
-        Agent(ScriptedModel(lambda r: script[0] if r.component == "selection" else "ok"), tools=tools)
-    ) as client:
-        events = stable(client.events(client.start()))
-        assert ("1", "phase", {"phase": "selecting_tools", "total_tools": 14}) in events
-        assert [name for _, name, _ in events] == [
-            "phase",
-            "step",
-            "step",
-            "step",
-            "answer",
-            "answer",
-            "answer",
-            "done",
-        ]
-
-
-def _numbered(number: int) -> Any:
-    @tool
-    def some(x: int) -> int:
-        """Does something."""
-        return x
-
-    return some.replace(name=f"tool_{number}")
-
-
-def test_a_model_that_fails_for_good_is_an_error_event():
-    with serving(
-        Agent(ScriptedModel([RequestRefusedError("HTTP 400: no such model", status=400)]), tools=[add])
-    ) as client:
-        events = client.events(client.start())
-        assert [(e["id"], e["event"]) for e in events] == [("1", "step"), ("5", "error"), ("5.0", "done")]
-        assert events[1]["data"]["type"] == "RequestRefusedError"
-        assert events[2]["data"]["answer"] == ""
-        assert events[2]["data"]["success"] is False
 
 
 def test_an_interrupt_is_an_event_and_the_answer_waits_for_it():

@@ -99,20 +99,6 @@ def done(
     return at, "done", {"answer": answer, "iterations": 2, "usage": USAGE, "elapsed": elapsed, **more}
 
 
-def test_direct_answer():
-    records = log(
-        *LOOP, ev.AnswerStarted("loop"), ev.AnswerDone("It is 3.", "loop"), ev.RunFinished("answer", "It is 3.")
-    )
-    assert show(records) == [
-        *LOOP_SHOWN,
-        ("7", "step", {"type": "answer", "status": "start"}),
-        ("7.0", "answer", {"status": "start"}),
-        ("7.8", "answer", {"status": "delta", "content": "It is 3."}),
-        ("8", "answer", {"status": "done"}),
-        done("9", "It is 3.", 9.0),
-    ]
-
-
 SYNTHESIS = (
     *LOOP,
     ev.AnswerStarted("synthesis"),
