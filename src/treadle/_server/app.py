@@ -39,7 +39,6 @@ from treadle._server.protocols import (
     anthropic_messages,
     openai_chat,
     openai_responses,
-    openai_stored,
     vercel_ai,
 )
 from treadle._server.protocols.a2a_tasks import task_update
@@ -63,7 +62,6 @@ _MODULES = (
     meta,
     openai_chat,
     openai_responses,
-    openai_stored,
     anthropic_messages,
     ag_ui,
     vercel_ai,

@@ -31,7 +31,6 @@ from treadle._server.live.projection import Projection
 from treadle._server.live.repeats import Place
 from treadle._server.live.sse import HEARTBEAT, EventStream, payload
 from treadle._server.protocols.endings import is_cut_off, refuse_unless_answered
-from treadle._server.protocols.stop_sequences import Cut
 from treadle._server.protocols.tool_choice import AUTO, ToolChoice
 from treadle._tools.base import Tool
 from treadle._types.errors import JournalError, RunBusyError
@@ -112,6 +111,33 @@ class Outcome(Struct, frozen=True):
     def metadata(self) -> dict[str, str]:
         """What the protocols with a field for it are given beside the answer: texts, as their clients expect."""
         return {"ledger": msgspec.json.encode(self.ledger).decode()} if self.ledger else {}
+
+
+class Cut:
+    """Text up to the first of some stop sequences, which may arrive in pieces."""
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self._stop = [text for text in stop if text]
+        self._held: str = ""
+        self.sequence = ""
+        """The stop sequence at which the text ended."""
+
+    def feed(self, text: str, *, last: bool = False) -> str:
+        if not self._stop:
+            return text
+        if self.sequence:
+            return ""
+        text = self._held + text
+        self._held = ""
+        if places := [(at, one) for one in self._stop if (at := text.find(one)) >= 0]:
+            at, self.sequence = min(places)
+            return text[:at]
+        if last:
+            return text
+        # The end of the text may be the beginning of a stop sequence: it waits for the next piece.
+        ends = (text[-size:] for size in range(min(max(map(len, self._stop)) - 1, len(text)), 0, -1))
+        self._held = next((end for end in ends if any(one.startswith(end) for one in self._stop)), "")
+        return text.removesuffix(self._held)
 
 
 def run_of_answer(answer_id: str) -> str:
