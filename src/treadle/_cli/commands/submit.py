@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from treadle._cli.commands.worker import shared_journal
 from treadle._cli.setup.options import add_journal_option, add_temporal_options, flag
 
 
@@ -19,7 +20,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from treadle._cli.commands.worker import shared_journal
+    place = shared_journal(args.journal)  # before anything large is imported
     from treadle._cli.driving.interrupts import run_async
     from treadle._cli.setup import exit_codes
     from treadle._durable.temporal import TemporalSubmitter
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from treadle._types.events import RunFinished
 
     async def submit() -> int:
-        journal = open_journal(shared_journal(args.journal))
+        journal = open_journal(place)
         try:
             submitter = await TemporalSubmitter.connect(args.temporal, journal, queue=args.queue)
             run_id = await submitter.submit(args.question, agent=args.name)
