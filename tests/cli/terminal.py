@@ -125,7 +125,7 @@ def start(
     home: Path,
     *arguments: str,
     signals: Callable[[], AbstractContextManager[None]] = interruptible,
-    stdin: int = subprocess.DEVNULL,
+    stdin: Any = subprocess.DEVNULL,
     **env: str,
 ) -> Iterator[subprocess.Popen[str]]:
     """The program in the background, as a pipe sees it."""

@@ -101,6 +101,19 @@ class Client:
     def start(self, question: str = "?", **more: Any) -> str:
         return self.post("/api/runs", {"question": question, **more}, 201)["run_id"]
 
+    def ran(self, question: str = "?", **more: Any) -> str:
+        """Start a run, and wait until it has finished."""
+        run = self.start(question, **more)
+        self.wait(run)
+        return run
+
+    def posting(self, path: str, body: Any, **headers: str) -> http.client.HTTPConnection:
+        """Send a request, and leave the connection open."""
+        connection = self.connect()
+        sent = {"content-type": "application/json", **{name.replace("_", "-"): it for name, it in headers.items()}}
+        connection.request("POST", path, json.dumps(body).encode(), sent)
+        return connection
+
     def events(
         self, run_id: str, after: str = "", *, limit: int = 0, detail: str = "plain", until: str = ""
     ) -> list[dict[str, Any]]:
@@ -212,6 +225,18 @@ class Gate:
         assert self.reached.wait(GUARD_SECONDS), "the gate was never reached"
 
 
+def held(**options: Any) -> tuple[Gate, Any]:
+    """A tool `slow` that waits until its gate opens, then says "done"."""
+    gate = Gate()
+
+    async def slow() -> str:
+        """Waits."""
+        await gate.wait()
+        return "done"
+
+    return gate, tool(slow, **options)
+
+
 class PacedModel(ScriptedModel):
     """Writes its pieces with a pause before each, or as a gate lets it."""
 
@@ -220,6 +245,11 @@ class PacedModel(ScriptedModel):
         self.pause = pause
         self.gates: dict[int, Gate] = {}
         """By the index of the piece before which to wait; -1 is before the complete reply."""
+
+    def hold(self, at: int = -1) -> Gate:
+        """Wait before that piece until the gate opens."""
+        gate = self.gates[at] = Gate()
+        return gate
 
     async def stream(self, request: Request) -> AsyncIterator[StreamPart]:
         number = 0

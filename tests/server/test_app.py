@@ -141,8 +141,7 @@ def test_echoed_markup_is_data():
     text = "</script><script>alert(1)</script>"
     model = ScriptedModel([call("echo", text=text), text])
     with serving(Agent(model, tools=[echo])) as client:
-        run = client.start(text)
-        client.wait(run)
+        run = client.ran(text)
         answer = client.ask("GET", f"/api/runs/{run}")
         assert answer.headers["content-type"] == "application/json"
         assert answer.json["question"] == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.serving import ANN, BOB, TOKENS, Gate, PacedModel, relaxed, serving, talker
+from server.serving import ANN, BOB, TOKENS, PacedModel, relaxed, serving, talker
 from treadle import Agent
 from treadle._server import ServerSettings
 from treadle._server.errors import ApiError
@@ -22,9 +22,8 @@ def test_limits_on_requests():
 
 
 def test_limits_on_runs_and_streams():
-    gate = Gate()
     model = PacedModel(["hi"], repeat_last=True)
-    model.gates[-1] = gate
+    gate = model.hold()
     with serving(Agent(model, tools=None), settings=relaxed(max_runs_per_user=2, max_streams_per_user=1)) as client:
         runs = [client.start(), client.start()]
         refused = client.ask("POST", "/api/runs", {"question": "?"})

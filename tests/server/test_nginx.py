@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from server.serving import Gate, PacedModel, relaxed, serving
+from server.serving import PacedModel, relaxed, serving
 from treadle import Agent
 from waiting import GUARD_SECONDS, eventually
 
@@ -116,7 +116,7 @@ def test_a_path_tls_and_the_client_are_known(behind: Any):
 
 def test_words_come_as_they_are_written(behind: Any):
     front, _, model = behind
-    gate = model.gates[-1] = Gate()
+    gate = model.hold()
     connection = front.open()
     headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json", "host": "chat.example.org"}
     connection.request("POST", "/agents/v1/chat/completions", json.dumps({**ASKED, "stream": True}).encode(), headers)

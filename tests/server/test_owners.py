@@ -103,8 +103,7 @@ def cases(client: Client, run: str) -> list[tuple[str, str, Any]]:
 def test_no_operation_shows_or_changes_what_belongs_to_another_user(record_property: Any):
     with serving({"demo": agent()}, tokens=TOKENS) as client:
         ann, bob = client.as_user(ANN), client.as_user(BOB)
-        run = ann.start(f"my {SECRET}")
-        ann.wait(run)
+        run = ann.ran(f"my {SECRET}")
         ann.post(f"/api/conversations/{run}/title", {"title": f"about the {SECRET}"})
         before = ann.get(f"/api/runs/{run}/records")
         for _ in range(2):

@@ -51,8 +51,7 @@ def test_chat_with_an_interrupt_while_it_works(home: Path):
     assert any("and in euros?" in str(message) for message in history)
 
 
-@pytest.mark.parametrize("signals", [interruptible, uninterruptible])
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(("signals", "at_once"), [(interruptible, True), (uninterruptible, False)])
 def test_chat_ctrl_c_stops_the_run_and_the_chat_goes_on(home: Path, signals: Any, at_once: bool):
     model = script(home, call("gate", name="a"), "here I am")
     with Terminal(home, "chat", "-m", model, "-t", "mytools:gate", signals=signals) as screen:
@@ -94,7 +93,7 @@ def test_chat_what_was_typed_but_not_sent_is_still_there(home: Path):
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-@pytest.mark.parametrize("begun", ["pleas", "y", "a", "always"])
+@pytest.mark.parametrize("begun", ["y", "always"])
 def test_a_line_begun_before_the_question_is_a_message_and_no_answer(home: Path, begun: str, term: str):
     model = script(home, call("gate", name="g"), call("erase", path="a"), "done")
     tools = ("-t", "mytools:gate", "-t", "mytools:erase")
@@ -277,7 +276,7 @@ def test_history_is_kept_across_sessions_without_secrets(home: Path):
         assert screen.ctrl_c_until_end() == 130
 
 
-@pytest.mark.parametrize("columns", [44, 80, 140])
+@pytest.mark.parametrize("columns", [44, 100])
 def test_nothing_is_wider_than_the_terminal(home: Path, columns: int):
     long = "A **long** answer with words, and a table:\n\n| name | what it is |\n|---|---|\n"
     long += "| librarian | a person who knows where every single book of the house stands |\n"

@@ -56,12 +56,6 @@ def test_quiet_prints_the_answer_and_nothing_else(home: Path, inside: Inside):
     assert (done.code, done.out, done.err) == (0, "17 * 23 + 4 = **395**.\n", "")
 
 
-def test_question_from_stdin(home: Path):
-    done = treadle(home, "run", "-", "--model", script(home, "four"), stdin="What is\n2 + 2?\n")
-    assert (done.code, done.out) == (0, "four\n")
-    assert treadle(home, "run", "-", "--model", script(home, "four"), stdin="").code == 2
-
-
 def test_what_tools_and_models_write_cannot_steer_the_terminal(home: Path, inside: Inside):
     model = script(home, call("hostile"), "an answer \x1b]0;title\x07with \x1b[2Jtricks\x9b31m")
     done = inside("run", "q", "--model", model, "--tools", "mytools:hostile")

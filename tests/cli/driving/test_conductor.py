@@ -19,8 +19,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-
 pytest.importorskip("rich")
 
 
-DISPLAYS = pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-"""The one that draws, and the plain one."""
+DRAWN, PLAIN = "xterm-256color", "dumb"
+"""Terminals with the display that draws, and with the plain one."""
+DISPLAYS = pytest.mark.parametrize("term", [DRAWN, PLAIN])
 
 
 def erased(home: Path) -> str:
@@ -37,9 +38,9 @@ def asking(home: Path, *arguments: str, term: str = "xterm-256color") -> Termina
     return Terminal(home, "run", "q", "-m", model, "-t", "mytools:erase", *arguments, TERM=term)
 
 
-@DISPLAYS
 @pytest.mark.parametrize(
-    ("line", "code", "files"), [("y", 0, "a\nb\n"), ("no", 0, ""), ("always", 0, "a\nb\n"), ("later", 4, "")]
+    ("line", "code", "files", "term"),
+    [("y", 0, "a\nb\n", DRAWN), ("no", 0, "", PLAIN), ("always", 0, "a\nb\n", PLAIN), ("later", 4, "", DRAWN)],
 )
 def test_approval_is_asked_for(home: Path, line: str, code: int, files: str, term: str):
     with asking(home, term=term) as screen:
@@ -294,10 +295,14 @@ def test_a_blocked_thread_does_not_keep_the_program(home: Path):
     assert "stuck: failed (unknown_outcome)" in treadle(home, "runs", "show", "last").out
 
 
-@DISPLAYS
 @pytest.mark.parametrize(
-    ("lines", "code", "files"),
-    [(["y"], 0, "a\nb\n"), (["no"], 0, ""), (["later"], 4, ""), (["always", "each", "no", "y"], 0, "b\n")],
+    ("lines", "code", "files", "term"),
+    [
+        (["y"], 0, "a\nb\n", PLAIN),
+        (["no"], 0, "", DRAWN),
+        (["later"], 4, "", PLAIN),
+        (["always", "each", "no", "y"], 0, "b\n", DRAWN),
+    ],
 )
 def test_several_calls_are_one_question(home: Path, lines: list[str], code: int, files: str, term: str):
     model = script(home, [call("erase", path="a"), call("erase", path="b")], "done")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal import PROGRAM, environment, script, treadle
+from cli.terminal import PROGRAM, environment, script, start, treadle
 from treadle._cli.setup import attachments
 from treadle._cli.setup.attachments import part_of, part_of_file, with_parts
 from treadle._tools.media import attach
@@ -49,25 +49,22 @@ def test_an_empty_pipe_and_no_pipe_add_nothing(home: Path):
     model = script(home, "four")
     treadle(home, "run", "2 + 2", "-m", model, stdin="")
     assert asked(home) == "2 + 2"
-    for stdin in (subprocess.DEVNULL, None):
-        command = [*PROGRAM, "run", "2 + 2", "-m", model]
-        close = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-        done = subprocess.run(
-            command if stdin is not None else close,
-            stdin=stdin,
-            capture_output=True,
-            cwd=home,
-            env=environment(home),
-            timeout=GUARD_SECONDS,
-        )
-        assert done.stdout == b"four\n", done.stderr
-        assert asked(home) == "2 + 2"
+    with start(home, "run", "2 + 2", "-m", model) as nothing:
+        assert nothing.communicate(timeout=GUARD_SECONDS)[0] == "four\n"
+    assert asked(home) == "2 + 2"
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *PROGRAM, "run", "2 + 2", "-m", model]
+    done = subprocess.run(closed, capture_output=True, cwd=home, env=environment(home), timeout=GUARD_SECONDS)
+    assert done.stdout == b"four\n", done.stderr
+    assert asked(home) == "2 + 2"
 
 
 def test_a_file_that_is_redirected_is_read(home: Path):
     (home / "notes.txt").write_text("from a file")
-    command = f'{" ".join(PROGRAM)} run "read" -m {script(home, "ok")} < notes.txt'
-    subprocess.run(["sh", "-c", command], cwd=home, env=environment(home), check=True, capture_output=True)
+    with (
+        (home / "notes.txt").open() as notes,
+        start(home, "run", "read", "-m", script(home, "ok"), stdin=notes) as reads,
+    ):
+        assert reads.communicate(timeout=GUARD_SECONDS)[0] == "ok\n"
     assert asked(home) == with_file("read", "standard input", "from a file")
 
 

@@ -41,8 +41,7 @@ def test_sums():
 
 def test_notes():
     with serving(talker()) as client:
-        run = client.start()
-        client.wait(run)
+        run = client.ran()
         noted = client.post(f"/api/runs/{run}/annotations", {"tags": ["good", "x"], "note": "fine", "thumb": "up"})
         assert (noted["tags"], noted["note"], noted["thumb"]) == (["good", "x"], "fine", "up")
         client.post(f"/api/runs/{run}/annotations", {"thumb": "down"})
@@ -58,8 +57,7 @@ def test_notes():
 def test_each_user_sees_their_own():
     with serving(talker(), tokens=TOKENS) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("mine")
-        ann.wait(run)
+        run = ann.ran("mine")
         bob.wait(bob.start("other"))
         assert ann.get("/api/overview")["runs"] == 1
         assert [line["question"] for line in bob.get("/api/runs")["runs"]] == ["other"]

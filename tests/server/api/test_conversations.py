@@ -92,10 +92,8 @@ def test_a_branch_is_exported_as_a_page():
         return "answer to **" + " / ".join(user_texts(request.messages)) + "**"
 
     with serving(Agent(ScriptedModel(script), tools=None)) as client:
-        first = client.start("one")
-        client.wait(first)
-        second = client.start("two", conversation=first)
-        client.wait(second)
+        first = client.ran("one")
+        second = client.ran("two", conversation=first)
         edited = client.post(f"/api/runs/{second}/fork", {"at": 0, "question": "zwei", "branch": True}, 201)["run_id"]
         client.wait(edited)
         page = client.ask("GET", f"/api/conversations/{first}/export?until={second}")
@@ -117,10 +115,8 @@ def test_branches_of_a_conversation_are_forks_of_the_log():
         return "answer to " + " / ".join(user_texts(request.messages))
 
     with serving(Agent(ScriptedModel(script), tools=None)) as client:
-        first = client.start("one")
-        client.wait(first)
-        second = client.start("two", conversation=first)
-        client.wait(second)
+        first = client.ran("one")
+        second = client.ran("two", conversation=first)
         edited = client.post(f"/api/runs/{second}/fork", {"at": 0, "question": "zwei", "branch": True}, 201)
         assert edited["conversation"] == first
         assert client.wait(edited["run_id"])["answer"] == "answer to one / zwei"

@@ -35,8 +35,7 @@ def test_trees_differences_and_files(tmp_path: Path, kind: str):
     journal = open_journal("memory:" if kind == "memory" else tmp_path / "runs.db")
     with serving(agent(folder), tokens=TOKENS, journal=journal) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("go")
-        ann.wait(run)
+        run = ann.ran("go")
         trees = ann.get(f"/api/runs/{run}/trees")["trees"]
         assert [(tree["step"], tree["moment"], tree["changes"].get("paths", [])) for tree in trees] == [
             (0, "start", []), (1, "after", ["M a.txt"]), (2, "after", ["A <b>.html"]),
@@ -69,11 +68,9 @@ def test_an_imported_log_gives_no_access_to_files_of_others(tmp_path: Path):
     journal = open_journal(tmp_path / "runs.db")
     with serving(agent(folder), tokens=TOKENS, journal=journal) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("go")
-        ann.wait(run)
+        run = ann.ran("go")
         tree = ann.get(f"/api/runs/{run}/trees")["trees"][-1]["tree"]
-        mine = bob.start("go")
-        bob.wait(mine)
+        mine = bob.ran("go")
         [first, *_] = go(open_journal(tmp_path / "runs.db").load(mine))
         assert isinstance(first.event, RunStarted)
         started = RunStarted("q", user=first.event.user)
@@ -88,8 +85,7 @@ def test_changes_are_brought_into_the_folder_as_they_were_shown(tmp_path: Path):
     folder.mkdir()
     (folder / "a.txt").write_text("one\n")
     with serving(agent(folder), journal=open_journal(tmp_path / "runs.db")) as server:
-        run = server.start("go")
-        server.wait(run)
+        run = server.ran("go")
         found = server.get(f"/api/runs/{run}/trees")
         assert found["folder"] == str(folder)
         first, second, third = (tree["seq"] for tree in found["trees"])
@@ -123,13 +119,11 @@ def test_who_may_bring_changes_into_a_folder(tmp_path: Path):
     other.mkdir()
     with serving(agent(folder), tokens=TOKENS, journal=open_journal(tmp_path / "runs.db")) as server:
         ann = server.as_user(ANN)  # one of several users, none of whom is named as an operator
-        run = ann.start("go")
-        ann.wait(run)
+        run = ann.ran("go")
         assert ann.get(f"/api/runs/{run}/trees")["folder"] == ""
         assert ann.ask("GET", f"/api/runs/{run}/trees/1/bring").status == 403
     with serving(agent(other), journal=open_journal(tmp_path / "alone.db")) as server:
-        mine = server.start("go")
-        server.wait(mine)
+        mine = server.ran("go")
         records = go(open_journal(tmp_path / "alone.db").load(mine))
         [tree, *_] = [record for record in records if isinstance(record.event, TreeSaved)]
         [opened] = [record for record in records if isinstance(record.event, WorkspaceOpened)]

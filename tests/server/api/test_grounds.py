@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kit import call
-from server.serving import ANN, BOB, TOKENS, Gate, has_results, serving
+from server.serving import ANN, BOB, TOKENS, has_results, held, serving
 from treadle import Agent, ScriptedModel, tool, verify_proof
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
@@ -31,8 +31,7 @@ def gardener(answer: str = ANSWER) -> Agent:
 def test_each_sentence_has_its_record_or_is_marked():
     with serving(gardener(), tokens=TOKENS) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("How often did it rain in May and June?")
-        ann.wait(run)
+        run = ann.ran("How often did it rain in May and June?")
         found = ann.get(f"/api/runs/{run}/grounds")
         may, both, roses = found["claims"]
         assert [claim["status"] for claim in found["claims"]] == ["supported", "words", "unsupported"]
@@ -57,14 +56,7 @@ def test_each_sentence_has_its_record_or_is_marked():
 
 
 def test_a_run_without_an_answer_has_no_grounds():
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     with serving(Agent(ScriptedModel([call("slow"), "Done."]), tools=[slow])) as server:
         run = server.start("wait")
         refused = server.ask("GET", f"/api/runs/{run}/grounds")
@@ -91,10 +83,10 @@ def long_run(run: str, results: int, sentences: int, answer: str) -> list[ev.Rec
     return [ev.Record(run, seq, float(seq), event) for seq, event in enumerate(events)]
 
 
-def test_a_run_of_five_thousand_messages_is_bounded_and_others_are_answered_meanwhile():
+def test_a_run_of_two_thousand_messages_is_bounded_and_others_are_answered_meanwhile():
     journal = MemoryJournal()
     answer = " ".join(f"Lorem ipsum dolor amet sit elit sed tempor {n}." for n in range(600))
-    asyncio.run(journal.append(long_run("a-long-run", 5_000, 3, answer)))
+    asyncio.run(journal.append(long_run("a-long-run", 2_000, 3, answer)))
     waits: list[float] = []
     with serving(gardener(), journal) as server, ThreadPoolExecutor(2) as others:
         began = time.process_time()

@@ -52,8 +52,7 @@ def test_an_artifact_cannot_be_served_under_a_name_that_climbs():
 def test_the_exact_request_of_any_step():
     model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "**Five**."])
     with serving(Agent(model, tools=[add], system="You add.", answer="synthesize")) as client:
-        run = client.start("2+3?")
-        client.wait(run)
+        run = client.ran("2+3?")
         listed = client.get(f"/api/runs/{run}/records?limit=4")
         assert listed["more"] is True
         assert [record["seq"] for record in listed["records"]] == [0, 1, 2, 3]
@@ -126,8 +125,7 @@ def test_contents_are_references_in_every_view_and_can_be_had_by_their_owner():
 def test_a_fork_beside_its_origin_and_the_requests_of_a_run():
     with serving(adder(), tokens=TOKENS) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("add")
-        ann.wait(run)
+        run = ann.ran("add")
         fork = ann.post(f"/api/runs/{run}/fork", {"at": 2}, 201)["run_id"]
         ann.wait(fork)
         seen = ann.get(f"/api/compare?first={run}&second={fork}")

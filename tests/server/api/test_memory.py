@@ -27,8 +27,7 @@ def test_a_user_sees_changes_and_forgets_only_what_is_about_them(tmp_path: Path)
     with serving(remembering(path), tokens=TOKENS) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
         assert ann.get("/api/memory")["stores"] == [{"name": "demo", "agents": ["demo"], "about": {"ann": 0}}]
-        run = ann.start("What is 2 + 3?")
-        ann.wait(run)
+        run = ann.ran("What is 2 + 3?")
         assert ann.get("/api/memory")["stores"][0]["about"] == {"ann": 1}
         (memory,) = ann.get("/api/memory/demo")["memories"]
         assert (memory["user"], memory["run_id"], memory["conversation"]) == ("ann", run, run)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, user_texts
-from server.serving import Gate, PacedModel, adder, parse, relaxed, send_mail, serving, settled
+from server.serving import Gate, PacedModel, adder, held, parse, relaxed, send_mail, serving, settled
 from treadle import Agent, ScriptedModel, tool
 from treadle._journal import open_journal
 from treadle._types.events import Record, RunFinished, RunStarted
@@ -126,9 +126,8 @@ def test_a_history_the_client_keeps():
 
 
 def test_a_message_can_be_recalled_until_it_is_read():
-    gate = Gate()
     model = PacedModel([call("echo", text="x"), "done"])
-    model.gates[-1] = gate
+    gate = model.hold()
     with serving(Agent(model, tools=[echo])) as client:
         run = client.start()
         gate.wait_reached()
@@ -144,14 +143,7 @@ def test_a_message_can_be_recalled_until_it_is_read():
 
 
 def test_cancel_leaves_a_complete_log():
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "never"
-
+    gate, slow = held()
     with serving(Agent(ScriptedModel([call("slow")]), tools=[slow])) as client:
         run = client.start()
         gate.wait_reached()
@@ -269,8 +261,7 @@ def test_a_decision_that_cannot_be_meant_is_refused_and_nothing_runs(body: Any, 
 
 def test_nothing_waits_so_there_is_nothing_to_decide():
     with serving(Agent(ScriptedModel(["done"]), tools=None)) as client:
-        run = client.start()
-        client.wait(run)
+        run = client.ran()
         assert client.ask("POST", f"/api/runs/{run}/approvals", {"all": True}).status == 409
 
 
@@ -328,8 +319,7 @@ def test_two_decisions_at_the_same_moment():
 def test_fork_from_any_record():
     model = ScriptedModel([call("add", a=2, b=3), "It is 5.", "Forked: 5.", "Forked again."])
     with serving(Agent(model, tools=[add])) as client:
-        run = client.start("2+3?")
-        client.wait(run)
+        run = client.ran("2+3?")
         records = client.get(f"/api/runs/{run}/records")["records"]
         result = next(record["seq"] for record in records if record["type"] == "tool_done")
         forked = client.post(f"/api/runs/{run}/fork", {"at": result, "message": "in words, please"}, 201)
@@ -344,9 +334,8 @@ def test_fork_from_any_record():
 
 
 def test_a_deleted_run_is_gone_and_a_working_one_is_not_deleted():
-    gate = Gate()
     model = PacedModel(["hi"])
-    model.gates[-1] = gate
+    gate = model.hold()
     with serving(Agent(model, tools=None)) as client:
         run = client.start()
         gate.wait_reached()
@@ -391,9 +380,8 @@ def test_a_run_another_process_drives_is_followed_through_the_journal(tmp_path: 
 
 
 def test_a_picture_can_be_sent_while_it_works():
-    gate = Gate()
     model = PacedModel([call("echo", text="x"), "done"], abilities={"tool_call": True, "vision": True})
-    model.gates[-1] = gate
+    gate = model.hold()
     with serving(Agent(model, tools=[echo])) as client:
         run = client.start()
         gate.wait_reached()

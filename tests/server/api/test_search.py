@@ -20,8 +20,7 @@ def _agent() -> Agent:
 def test_it_finds_questions_answers_and_results_of_tools_of_ones_own():
     with serving(_agent(), tokens=TOKENS) as client:
         ann, bob = client.as_user(ANN), client.as_user(BOB)
-        first = ann.start("Why is the causeway regular?")
-        ann.wait(first)
+        first = ann.ran("Why is the causeway regular?")
         ann.wait(ann.start("And the rest?", conversation=first))
 
         def found(query: str) -> list[tuple[str, str, str]]:

@@ -23,8 +23,7 @@ def test_a_mark_a_search_and_what_it_found(tmp_path: Any):
     prompt.write_text("Be polite.\nAlways round.")
     with serving(agent(), tokens=TOKENS, settings=relaxed(sources=(str(prompt),))) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
-        run = ann.start("How many people live in Lyon?")
-        ann.wait(run)
+        run = ann.ran("How many people live in Lyon?")
         assert ann.get(f"/api/runs/{run}/why")["experiments"] == []
         said = ann.post(f"/api/runs/{run}/why", {}, 200)
         assert "somebody has to say what is wrong with it" in said["failed"]
@@ -56,8 +55,7 @@ def test_experiments_are_never_taken_over(tmp_path: Any):
     """What a search that was killed leaves is no run that a server resumes when it starts."""
     path = tmp_path / "journal.db"
     with serving(agent(), str(path)) as server:
-        run = server.start("How many people live in Lyon?")
-        server.wait(run)
+        run = server.ran("How many people live in Lyon?")
         server.post(f"/api/runs/{run}/expected", {"answer": "522250"}, 200)
         server.post(f"/api/runs/{run}/why", {"requests": 1}, 200)
         eventually(lambda: not server.get(f"/api/runs/{run}/why")["running"], "the search ends")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, user_texts
-from server.serving import Client, Gate, PacedModel, joined, send_mail, serving
+from server.serving import Client, Gate, PacedModel, held, joined, send_mail, serving
 from treadle import Agent, DagAgent, ScriptedModel, ToolContext, tool
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
@@ -132,14 +132,7 @@ def test_dag_mode():
 
 
 def test_an_interrupt_is_an_event_and_the_answer_waits_for_it():
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "slept"
-
+    gate, slow = held()
     model = ScriptedModel([call("slow"), "first", "second"])
     with serving(Agent(model, tools=[slow])) as client:
         run = client.start()
@@ -203,9 +196,8 @@ def test_a_client_that_drops_every_three_events_sees_each_once_live_and_finished
 
 
 def test_a_stream_begun_in_the_middle_of_the_answer_gets_all_of_it():
-    gate = Gate()
     model = PacedModel(["brief", "0123456789" * 5], chunk=10)
-    model.gates[3] = gate
+    gate = model.hold(3)
     with serving(Agent(model, tools=None, answer="synthesize")) as client:
         run = client.start()
         gate.wait_reached()
@@ -323,9 +315,8 @@ def test_two_tools_that_write_at_once_can_be_followed_across_a_drop():
 
 
 def test_a_direct_answer_streams_as_provisional_and_is_confirmed():
-    gate = Gate()
     model = PacedModel(["0123456789" * 5], chunk=10)
-    model.gates[3] = gate
+    gate = model.hold(3)
     with serving(Agent(model, tools=[add])) as client:
         run = client.start()
         gate.wait_reached()
@@ -458,9 +449,8 @@ def test_items_for_a_client_that_drops(many: int):
 
 
 def test_items_of_a_draft_while_it_is_written():
-    gate = Gate()
     model = PacedModel(["0123456789" * 5], chunk=10)
-    model.gates[3] = gate
+    gate = model.hold(3)
     with serving(Agent(model, tools=[add])) as client:
         run = client.start()
         gate.wait_reached()

@@ -13,7 +13,7 @@ from typing import Any
 
 from kit import add, call, echo, go, until
 from programs import python
-from server.serving import Gate, PacedModel, joined, send_mail, serving
+from server.serving import Gate, PacedModel, held, joined, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._journal.keys import server_mark
 from treadle._journal.memory import MemoryJournal
@@ -80,14 +80,7 @@ def test_an_answer_cut_off_in_the_middle_is_begun_again_and_never_spliced(tmp_pa
 
 def test_unfinished_runs_can_be_left_and_resumed_later(tmp_path: Path):
     journal = str(tmp_path / "j.db")
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     with serving(Agent(ScriptedModel([call("slow")]), tools=[slow]), journal, settings=QUICK) as client:
         run = client.start()
         gate.wait_reached()
@@ -147,14 +140,7 @@ def test_a_run_that_waits_for_a_person_waits_on(tmp_path: Path):
 
 def test_a_run_of_an_agent_that_is_gone_is_left(tmp_path: Path):
     journal = str(tmp_path / "j.db")
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     with serving({"old": Agent(ScriptedModel([call("slow")]), tools=[slow])}, journal, settings=QUICK) as client:
         run = client.start()
         gate.wait_reached()
@@ -220,14 +206,7 @@ def test_kill_9_and_start_again(tmp_path: Path):
 def test_stopping_does_not_wait_for_followers(tmp_path: Path):
     import threading
 
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     got: list[str] = []
     with serving(
         Agent(ScriptedModel([call("slow")]), tools=[slow, add, echo]), str(tmp_path / "j.db"), settings=QUICK
@@ -256,9 +235,8 @@ def test_a_server_takes_over_runs_that_are_left_and_says_once_what_it_cannot_res
 
     async def left_by(name: str) -> str:
         """A run whose process is gone before its first reply."""
-        gate = Gate()
         model = PacedModel(["never"])
-        model.gates[-1] = gate
+        gate = model.hold()
         agent = Agent(model, tools=[add], name=name, journal=journal)
         run = agent.prepare("?")
         run.sign(server_mark(journal, run.id))

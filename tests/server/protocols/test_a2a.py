@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from server.protocols.scenario import PARAMETERS, looker, streamed
-from server.serving import ANN, BOB, TOKENS, Gate, PacedModel, relaxed, serving
-from treadle import Agent, ScriptedModel, external_tool, tool
+from server.serving import ANN, BOB, TOKENS, Gate, PacedModel, held, relaxed, serving
+from treadle import Agent, ScriptedModel, external_tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import ImagePart, UserMessage
 
@@ -95,14 +95,7 @@ def test_a_task_that_waits_is_answered_by_a_message(client: Any):
 
 
 def test_a_task_outlives_its_connection_and_is_cancelled_by_its_id():
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     with serving({"slow": Agent(ScriptedModel([{"name": "slow", "args": {}}, "x"]), [slow])}) as server:
         body = rpc("SendMessage", message=message("?"), configuration={"returnImmediately": True})
         task = server.post("/a2a/slow", body)["result"]["task"]
@@ -118,9 +111,7 @@ def test_a_streamed_task_that_is_cancelled_ends_as_cancelled_with_the_words_it_h
     model = PacedModel(["It is five."], chunk=4)
     model.gates[1] = Gate()
     with serving({"slow": Agent(model, None)}) as server:
-        connection = server.connect()
-        sent = json.dumps(rpc("SendStreamingMessage", message=message())).encode()
-        connection.request("POST", "/a2a/slow", sent, {"content-type": "application/json"})
+        connection = server.posting("/a2a/slow", rpc("SendStreamingMessage", message=message()))
         response = connection.getresponse()
         lines: list[bytes] = []
         while not (lines and b"It i" in lines[-1]):

@@ -15,8 +15,8 @@ import pytest
 
 from server.protocols.scenario import PARAMETERS
 from server.protocols.test_a2a import message, rpc
-from server.serving import ANN, BOB, TOKENS, Gate, relaxed, serving
-from treadle import Agent, ScriptedModel, external_tool, open_journal, tool
+from server.serving import ANN, BOB, TOKENS, held, relaxed, serving
+from treadle import Agent, ScriptedModel, external_tool, open_journal
 from treadle._journal.catalog.values import RequestNote
 from treadle._server.live.repeats import digest
 from waiting import GUARD_SECONDS, eventually
@@ -94,14 +94,7 @@ def test_who_sent_a_message_is_told_what_became_of_it(receiver: Receiver):
 
 
 def test_configs_are_made_read_listed_and_deleted(receiver: Receiver):
-    gate = Gate()
-
-    @tool(effect="pure")
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held(effect="pure")
     agents = {"slow": Agent(ScriptedModel([{"name": "slow", "args": {}}, "x"]), [slow])}
     with serving(agents, tokens=TOKENS, settings=relaxed(push_hosts=(receiver.host,))) as server:
         ann, bob = server.as_user(ANN), server.as_user(BOB)
@@ -173,13 +166,7 @@ def test_who_could_not_be_told_is_told_when_a_server_starts(tmp_path: Path, rece
 
 
 def test_a_task_that_goes_on_after_a_restart_is_told_about(tmp_path: Path, receiver: Receiver):
-    gate = Gate()
-
-    @tool(effect="pure")
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
+    gate, slow = held(effect="pure")
 
     def agents() -> dict[str, Agent]:
         return {"slow": Agent(ScriptedModel(lambda request: "x" if len(request.messages) > 2 else CALL), [slow])}

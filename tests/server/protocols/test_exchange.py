@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from itertools import islice
 from typing import Any
 
@@ -12,42 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit import add, call
+from server.protocols.facades import FACADES
 from server.serving import Gate, PacedModel, relaxed, serving
 from treadle import Agent, RetryPolicy, ScriptedModel, ToolContext, tool
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.code import CodeMode
-from treadle._server.protocols.stop_sequences import Cut
+from treadle._server.protocols.exchange import Cut
 from treadle._types.errors import RequestRefusedError, TransientModelError
 
 QUESTION = {"role": "user", "content": "?"}
-REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "chat completions": ("/v1/chat/completions", {"model": "a", "messages": [QUESTION], "stream": True}),
-    "responses": ("/v1/responses", {"model": "a", "input": "?", "stream": True}),
-    "anthropic": ("/v1/messages", {"model": "a", "messages": [QUESTION], "max_tokens": 9, "stream": True}),
-    "ag-ui": ("/ag-ui/a", {"threadId": "t", "runId": "r", "messages": [{"id": "1", **QUESTION}]}),
-    "vercel": ("/vercel/a", {"messages": [{"role": "user", "parts": [{"type": "text", "text": "?"}]}]}),
-    "a2a": (
-        "/a2a/a",
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "SendStreamingMessage",
-            "params": {"message": {"parts": [{"text": "?"}]}},
-        },
-    ),
-}
 
 
-@pytest.mark.parametrize("protocol", REQUESTS)
+@pytest.mark.parametrize("protocol", FACADES)
 def test_words_are_sent_as_they_are_written(protocol: str):
-    path, body = REQUESTS[protocol]
-    gate = Gate()
+    path, body = FACADES[protocol]
     model = PacedModel(["First words and last words."], chunk=12)
-    model.gates[-1] = gate
-    with serving({"a": Agent(model, tools=None)}) as client:
-        connection = client.connect()
-        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
+    gate = model.hold()
+    with serving({"worker": Agent(model, tools=None)}) as client:
+        connection = client.posting(path, body)
         response = connection.getresponse()
         assert response.status == 200, response.read()
         before = b""
@@ -62,7 +44,7 @@ def test_words_are_sent_as_they_are_written(protocol: str):
         assert b"last words" in before + after
 
 
-CHOICE = {name: REQUESTS[name] for name in ("chat completions", "responses", "anthropic")}
+CHOICE = {name: FACADES[name] for name in ("chat completions", "responses", "anthropic")}
 """Those whose clients choose whether the answer is streamed."""
 
 
@@ -74,7 +56,7 @@ def test_a_failure_before_the_first_word_has_the_status_that_it_has_without_a_st
 ):
     path, body = CHOICE[protocol]
     model = ScriptedModel([call("add", a=2, b=3), error] * 2 if acted else [error] * 2)
-    with serving({"a": Agent(model, [add], retry=RetryPolicy(attempts=1))}) as client:
+    with serving({"worker": Agent(model, [add], retry=RetryPolicy(attempts=1))}) as client:
         streamed, whole = (client.ask("POST", path, {**body, "stream": stream}) for stream in (True, False))
         if acted and protocol == "responses":  # which shows the call, and has begun with it
             assert (streamed.status, str(error) in streamed.data.decode()) == (200, True)
@@ -90,7 +72,7 @@ def test_a_failure_before_the_first_word_has_the_status_that_it_has_without_a_st
         assert "treadle_streams_live 0" in metrics
 
 
-@pytest.mark.parametrize("protocol", REQUESTS)
+@pytest.mark.parametrize("protocol", FACADES)
 def test_a_stream_is_kept_open_while_the_run_does_what_is_not_shown(protocol: str):
     gate = Gate()
 
@@ -102,11 +84,10 @@ def test_a_stream_is_kept_open_while_the_run_does_what_is_not_shown(protocol: st
             await asyncio.sleep(0.002)
         return "done"
 
-    path, body = REQUESTS[protocol]
+    path, body = FACADES[protocol]
     agent = Agent(ScriptedModel([call("busy"), "It is done."]), [busy])
-    with serving({"a": agent}, settings=relaxed(heartbeat=0.15)) as client:
-        connection = client.connect()
-        connection.request("POST", path, json.dumps(body).encode(), {"content-type": "application/json"})
+    with serving({"worker": agent}, settings=relaxed(heartbeat=0.15)) as client:
+        connection = client.posting(path, body)
         response = connection.getresponse()
         lines = iter(response.readline, b"")
         alive = (line for line in lines if line == b":\n" or b'"ping"' in line)
@@ -131,18 +112,18 @@ def test_a_client_cannot_bring_a_tool_that_the_agent_gets(plugin: Plugin):
     name = "python" if isinstance(plugin, CodeMode) else "add"
     tools = [{"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}]
     model = ScriptedModel(["done"])
-    with serving({"a": Agent(model, tools=None, plugins=[plugin])}) as client:
-        body = {"model": "a", "messages": [QUESTION], "tools": tools}
+    with serving({"worker": Agent(model, tools=None, plugins=[plugin])}) as client:
+        body = {"model": "worker", "messages": [QUESTION], "tools": tools}
         refused = client.ask("POST", "/v1/chat/completions", body)
         assert (refused.status, model.requests) == (400, [])
         assert f"the tool '{name}' was brought for this run" in refused.json["error"]["message"]
         assert client.ask("POST", "/v1/chat/completions", {**body, "tools": []}).status == 200
 
 
-@pytest.mark.parametrize("protocol", REQUESTS)
+@pytest.mark.parametrize("protocol", FACADES)
 def test_every_protocol_is_behind_the_same_door(protocol: str):
-    path, body = REQUESTS[protocol]
-    with serving({"a": Agent(PacedModel(["x"]), tools=None)}, tokens={"a-token-of-some-length": "ann"}) as client:
+    path, body = FACADES[protocol]
+    with serving({"worker": Agent(PacedModel(["x"]), tools=None)}, tokens={"a-token-of-some-length": "ann"}) as client:
         assert client.ask("POST", path, body).status == 401
         client.token = "a-token-of-some-length"
         assert client.ask("POST", path, body, origin="https://elsewhere.example").status == 403

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import Any
 
@@ -54,9 +53,7 @@ def test_a_response_lost_while_the_run_works_is_had_by_the_same_request_again(st
     worker = Worker()
     with serving(worker.agent) as client:
         _, body = with_results(client)
-        connection = client.connect()
-        sent = json.dumps({**body, "stream": stream}).encode()
-        connection.request("POST", PATH, sent, {"content-type": "application/json"})
+        connection = client.posting(PATH, {**body, "stream": stream})
         worker.gate.wait_reached()
         answers: list[dict[str, Any]] = []
         second = threading.Thread(target=lambda: answers.append(client.post(PATH, body)), daemon=True)

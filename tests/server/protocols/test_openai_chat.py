@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kit import add, call, user_texts
-from server.protocols.scenario import streamed
-from server.serving import Client, Gate, PacedModel, send_mail, serving
+from server.protocols.scenario import looker, streamed
+from server.serving import Client, PacedModel, held, send_mail, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.settings import RetryPolicy
 from treadle._types.errors import ContextOverflowError, RequestRefusedError, TransientModelError
-from treadle._types.messages import ImagePart, ToolMessage, UserMessage
-from treadle._types.request import RawCall, Reply, Request
+from treadle._types.messages import ImagePart, UserMessage
+from treadle._types.request import RawCall, Reply
 from waiting import GUARD_SECONDS
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
@@ -123,14 +123,7 @@ def test_what_the_sdk_raises():
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_client_that_goes_away_stops_its_run(stream: bool):
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     with serving(Agent(ScriptedModel([call("slow")]), tools=[slow])) as client:
         connection = client.connect()
         body = (
@@ -180,18 +173,6 @@ LOOK: Any = {
     },
 }
 ASK: Any = [{"role": "user", "content": "What is there?"}]
-
-
-def looker(**options: Any) -> Agent:
-    """Adds first, then asks its client to look, then says what it was told."""
-
-    def reply(request: Request) -> Any:
-        results = [message for message in request.messages if isinstance(message, ToolMessage)]
-        if not results:
-            return call("add", a=2, b=3)
-        return call("look", where="left") if len(results) == 1 else f"I see {results[-1].content}."
-
-    return Agent(ScriptedModel(reply, chunk=4), tools=[add], **options)
 
 
 def test_tools_of_the_client_are_executed_by_the_client():

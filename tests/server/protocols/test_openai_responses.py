@@ -8,7 +8,7 @@ import pytest
 
 from kit import add, call, user_texts
 from server.protocols.scenario import PARAMETERS, looker, streamed
-from server.serving import ANN, BOB, TOKENS, Client, Gate, serving
+from server.serving import ANN, BOB, TOKENS, Client, Gate, held, serving
 from treadle import Agent, ScriptedModel, tool
 from treadle._types.errors import RequestRefusedError
 from treadle._types.messages import AssistantMessage, ImagePart, UserMessage
@@ -157,14 +157,7 @@ def test_errors():
 
 
 def test_a_response_is_read_cancelled_and_deleted_by_its_id():
-    gate = Gate()
-
-    @tool
-    async def slow() -> str:
-        """Waits."""
-        await gate.wait()
-        return "done"
-
+    gate, slow = held()
     failing = Agent(ScriptedModel([RequestRefusedError("HTTP 401: wrong key", status=401)]), None)
     working = Agent(ScriptedModel([call("slow"), "x"]), [slow])
     agents = {"looker": looker(), "failing": failing, "working": working}

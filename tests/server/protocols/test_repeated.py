@@ -188,8 +188,7 @@ def test_who_asks_the_same_while_a_run_is_being_cancelled_gets_another_run():
         return "Done." if any(isinstance(message, ToolMessage) for message in request.messages) else call("linger")
 
     with serving(Agent(ScriptedModel(reply), [linger])) as client:
-        connection = client.connect()
-        connection.request("POST", PATH, json.dumps(BODY).encode(), {"content-type": "application/json"})
+        connection = client.posting(PATH, BODY)
         actor.gate.wait_reached()
         connection.close()
         assert cancelled.wait(GUARD_SECONDS)
@@ -228,8 +227,7 @@ def test_a_client_that_went_away_and_asks_again_gets_another_run():
     """It could have been a person that stopped it."""
     actor = Actor()
     with serving(actor.agent) as client:
-        connection = client.connect()
-        connection.request("POST", PATH, json.dumps(BODY).encode(), {"content-type": "application/json"})
+        connection = client.posting(PATH, BODY)
         actor.gate.wait_reached()
         connection.close()
         [run] = runs(client)
@@ -365,9 +363,7 @@ def test_an_answer_that_had_to_be_restarted_is_not_worked_for_twice():
     agent = Agent(model, actor.agent.toolkit, answer="synthesize", retry={"attempts": 3, "base": 0.01})
     model.gate = Gate()
     with serving(agent) as client:
-        connection = client.connect()
-        sent = json.dumps({**BODY, "stream": True}).encode()
-        connection.request("POST", PATH, sent, {"content-type": "application/json"})
+        connection = client.posting(PATH, {**BODY, "stream": True})
         response = connection.getresponse()
         while b"firs" not in response.readline():
             pass
