@@ -35,17 +35,6 @@ def test_write_read_list_search(workspace: Workspace):
     assert list(workspace.root.rglob("*.tmp")) == []
 
 
-def test_a_listing_names_the_largest_of_several_files(tmp_path: Path):
-    for name, size in (("a.txt", 3000), ("b.txt", 11358), ("c.txt", 6612)):
-        (tmp_path / name).write_text("x" * size)
-    (tmp_path / "d").mkdir()
-    listing = {tool.name: tool for tool in files(tmp_path)}["list_files"].execute
-    assert listing().largest == "b.txt"
-    (tmp_path / "a.txt").unlink()
-    (tmp_path / "b.txt").unlink()
-    assert listing().largest == "", "there is only one"
-
-
 def test_effects(workspace: Workspace):
     assert {name: tool.effect for name, tool in workspace.tools.items()} == {
         "list_files": "pure",

@@ -36,8 +36,6 @@ class Listing(Struct, frozen=True, omit_defaults=True):
     entries: tuple[Entry, ...]
     more: int = 0
     """How many entries were left out."""
-    largest: str = ""
-    """The largest of several files: some models do not compare numbers of different lengths."""
 
 
 class FileText(Struct, frozen=True, omit_defaults=True):
@@ -117,11 +115,9 @@ class _FileAccess(Struct, frozen=True):
         """List the files and folders in the work folder."""
         parts = self._parts(path)
         entries = [entry for entry in self.folder.entries(parts) if not self._left_out(entry.name)]
-        sizes = {entry.name: entry.size for entry in entries if entry.kind == "file"}
-        largest = max(sizes, key=lambda name: sizes[name]) if len(sizes) > 1 else ""
         more = max(len(entries) - self.max_entries, 0)
         shown = (structs.replace(entry, name=_shown(entry.name)) for entry in entries[: self.max_entries])
-        return Listing("/".join(parts), tuple(shown), more, _shown(largest))
+        return Listing("/".join(parts), tuple(shown), more)
 
     def read(self, path: _Path, start_line: _Line = 1) -> FileText | ToolResponse:
         """Read a text file in the work folder; long files come in parts."""
