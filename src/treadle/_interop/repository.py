@@ -31,7 +31,7 @@ from treadle._workspace.history import merge, span_of
 from treadle._workspace.places import stored
 from treadle._workspace.restore import restore
 from treadle._workspace.snapshot import Tracked
-from treadle._workspace.tools.program import run_program
+from treadle._workspace.tools.shell import run_program
 from treadle._workspace.workspace import Workspace
 
 SECONDS = 600

@@ -39,14 +39,6 @@ UNREVIEWED: Effect = cast("Effect", "".join(("un", "safe")))
 failures say nothing about whether something was to be done."""
 
 
-POLICY = (
-    "timeout", "effect", "concurrent", "approval", "pinned", "untrusted", "defaults", "retries", "retry_wait",
-    "polling",
-    "acts", "identifies", "fails_when", "verbs",
-)  # fmt: skip
-"""The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
-
-
 class ToolResponse(Struct, frozen=True, omit_defaults=True):
     """A result with more than a plain value: artifacts, extras for the next tool, an error flag, a final answer."""
 

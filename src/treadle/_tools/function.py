@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakSet
 
-from treadle._tools.base import POLICY, Approval, Effect, Tool
+from treadle._tools.base import Approval, Effect, Tool
 from treadle._tools.signature import Signature, read_signature
 from treadle._tools.validation import check_name, trust_schema
 from treadle._types.errors import ConfigError, nearest
@@ -35,6 +35,10 @@ class ToolOptions(TypedDict, total=False):
     identifies: str | Sequence[str]
     fails_when: str | Callable[[Any], bool | str] | None
     verbs: str | Sequence[str]
+
+
+POLICY = tuple(name for name in ToolOptions.__annotations__ if name not in ("name", "description"))
+"""The fields of a `Tool` that its author may set, whether it is made from a function or from a class."""
 
 
 class _Decorator(Protocol):

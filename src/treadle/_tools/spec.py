@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle._tools.base import POLICY, UNMARKED, Approval, Effect, Tool
+from treadle._tools.base import UNMARKED, Approval, Effect, Tool
+from treadle._tools.function import POLICY
 from treadle._tools.results import to_builtin
 from treadle._tools.schemas import Described, Parameter, describe
 from treadle._tools.signature import context_parameter

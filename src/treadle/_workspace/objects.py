@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -97,13 +98,11 @@ class Objects:
         return id
 
     def get(self, id: bytes) -> bytes:
-        with self._lock, _explained():
-            row = self._open().execute("SELECT data FROM objects WHERE id = ?", (id,)).fetchone()
-        if row is None:
-            if id == EMPTY:
-                return _NOTHING
-            raise TreeError(f"the object {id.hex()} is not in the store {self.folder}")
-        return row[0]
+        if (data := self._one("SELECT data FROM objects WHERE id = ?", id)) is not None:
+            return data
+        if id == EMPTY:
+            return _NOTHING
+        raise TreeError(f"the object {id.hex()} is not in the store {self.folder}")
 
     def entries(self, tree: bytes) -> list[Entry]:
         """Return the entries of a folder, in the order of names. What is no folder, or names what leads out of it, is
@@ -120,28 +119,24 @@ class Objects:
         return entries
 
     def has(self, tree: bytes) -> bool:
-        with self._lock, _explained():
-            row = self._open().execute("SELECT 1 FROM objects WHERE id = ?", (tree,)).fetchone()
-        return tree == EMPTY or row is not None
+        return tree == EMPTY or self._one("SELECT 1 FROM objects WHERE id = ?", tree) is not None
 
     # ---- runs
 
     def note(self, run: str, tree: bytes, moment: str, conversation: str = "") -> None:
         """Keep a tree as long as its run is kept."""
-        with self._lock, _explained():
-            self._open().execute(
-                "INSERT INTO saved (run, conversation, tree, moment, time) VALUES (?, ?, ?, ?, ?)",
-                (run, conversation, tree, moment, time.time()),
-            )
+        self._rows(
+            "INSERT INTO saved (run, conversation, tree, moment, time) VALUES (?, ?, ?, ?, ?)",
+            run, conversation, tree, moment, time.time(),
+        )  # fmt: skip
 
     def share(self, origin: str, fork: str) -> None:
         """Keep the trees of a run as long as its fork is kept, too."""
-        with self._lock, _explained():
-            self._open().execute(
-                "INSERT INTO saved (run, conversation, tree, moment, time) "
-                "SELECT ?, '', tree, 'shared', time FROM saved WHERE run = ?",
-                (fork, origin),
-            )
+        self._rows(
+            "INSERT INTO saved (run, conversation, tree, moment, time) "
+            "SELECT ?, '', tree, 'shared', time FROM saved WHERE run = ?",
+            fork, origin,
+        )  # fmt: skip
 
     def first_of(self, run: str) -> bytes | None:
         """The tree that a run began with."""
@@ -161,21 +156,20 @@ class Objects:
         """The tree that a conversation began with."""
         return self._one("SELECT tree FROM saved WHERE conversation = ? ORDER BY number LIMIT 1", conversation)
 
-    def _one(self, query: str, value: str) -> bytes | None:
+    def _one(self, query: str, value: str | bytes) -> bytes | None:
+        return next((row[0] for row in self._rows(query, value)), None)
+
+    def _rows(self, query: str, *values: str | bytes | float) -> list[Any]:
         with self._lock, _explained():
-            row = self._open().execute(query, (value,)).fetchone()
-        return None if row is None else row[0]
+            return self._open().execute(query, values).fetchall()
 
     def trees_of(self, run: str) -> set[str]:
         """The ids of the trees that are kept for a run."""
-        with self._lock, _explained():
-            rows = self._open().execute("SELECT DISTINCT tree FROM saved WHERE run = ?", (run,))
-            return {row[0].hex() for row in rows}
+        return {row[0].hex() for row in self._rows("SELECT DISTINCT tree FROM saved WHERE run = ?", run)}
 
     def runs(self) -> list[str]:
         """The runs whose trees are kept."""
-        with self._lock, _explained():
-            return [row[0] for row in self._open().execute("SELECT DISTINCT run FROM saved")]
+        return [row[0] for row in self._rows("SELECT DISTINCT run FROM saved")]
 
     def forget(self, runs: Collection[str], *, delete: bool = True) -> int:
         """Forget the trees of these runs, and delete every object that no other run needs; returns how many."""

@@ -45,12 +45,8 @@ def command_for_tests(folder: WorkFolder) -> str:
         if sign in text:
             return command
     if any(entry.name in ("tests", "test") and entry.kind == "folder" for entry in folder.entries(())):
-        return "python -m pytest" if any(True for _ in _named(folder, re.compile(r"test_\w+\.py"))) else ""
+        return "python -m pytest" if any(re.fullmatch(r"test_\w+\.py", name) for _, name in _files(folder)) else ""
     return ""
-
-
-def _named(folder: WorkFolder, pattern: re.Pattern[str]) -> Iterator[Parts]:
-    return (parts for parts, entry in _files(folder) if pattern.fullmatch(entry))
 
 
 def _files(folder: WorkFolder) -> Iterator[tuple[Parts, str]]:

@@ -12,7 +12,7 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -93,11 +93,9 @@ class WorkFolder:
 
     def read(self, parts: Parts, limit: int) -> bytes:
         """A file's bytes; one larger than `limit` is refused."""
-        if not parts:
-            raise ToolError("the path is empty: give the path of a file")
         with (
             _explain_errors(parts),
-            self._folder(parts[:-1]) as folder,
+            self._folder_of(parts) as folder,
             os.fdopen(folder.open(parts[-1], os.O_RDONLY), "rb") as file,
         ):
             data = file.read(limit + 1)
@@ -107,9 +105,7 @@ class WorkFolder:
 
     def write(self, parts: Parts, data: bytes) -> bool:
         """Replace or create a file in one step, with the folders it needs; True when it is new."""
-        if not parts:
-            raise ToolError("the path is empty: give the path of a file")
-        with _explain_errors(parts), self._folder(parts[:-1], create=True) as folder:
+        with _explain_errors(parts), self._folder_of(parts, create=True) as folder:
             before = folder.regular(parts[-1])
             draft = f".{secrets.token_hex(8)}.tmp"
             try:
@@ -126,12 +122,15 @@ class WorkFolder:
 
     def remove(self, parts: Parts) -> None:
         """Remove a file."""
-        if not parts:
-            raise ToolError("the path is empty: give the path of a file")
-        with _explain_errors(parts), self._folder(parts[:-1]) as folder:
+        with _explain_errors(parts), self._folder_of(parts) as folder:
             if folder.regular(parts[-1]) is None:
                 raise FileNotFoundError
             folder.remove(parts[-1])
+
+    def _folder_of(self, parts: Parts, *, create: bool = False) -> AbstractContextManager[_Handle | _Checked]:
+        if not parts:
+            raise ToolError("the path is empty: give the path of a file")
+        return self._folder(parts[:-1], create=create)
 
     @contextmanager
     def _folder(self, parts: Parts, *, create: bool = False) -> Generator[_Handle | _Checked]:

@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -24,7 +24,6 @@ from treadle._safety.bounds import Seconds, bounded
 from treadle._safety.logs import get_logger, process_redactor
 from treadle._safety.secrets import address_secrets, environment_secrets, header_secrets, known_secrets
 from treadle._tools.base import UNREVIEWED, Approval, Effect, Tool, ToolContext, ToolResponse
-from treadle._tools.mcp import resources
 from treadle._tools.mcp.auth.access import Access
 from treadle._tools.mcp.auth.settings import McpAuth, ShowLogin
 from treadle._tools.mcp.content import to_response
@@ -44,6 +43,7 @@ logger = get_logger()
 _CONTEXT_PARAM = "treadle_context"
 _BACK_OFF = (0.0, 0.3, 1.0, 2.0)
 """Seconds before each attempt to connect."""
+_MAX_PAGES = 100
 
 
 class _LoopState:
@@ -215,19 +215,19 @@ class McpServer:
 
     async def resources(self) -> tuple[Resource | ResourceTemplate, ...]:
         """The resources the server offers, then its templates of resources."""
-        return await self._ask(resources.list_resources, may_repeat=True)
+        return await self._ask(_list_resources, may_repeat=True)
 
     async def prompts(self) -> tuple[Prompt, ...]:
         """The prompts the server offers."""
-        return await self._ask(resources.list_prompts, may_repeat=True)
+        return await self._ask(_list_prompts, may_repeat=True)
 
     async def read_resource(self, uri: str) -> ToolResponse:
         """A resource, as if a tool had returned it."""
-        return await self._ask(lambda client: resources.read_resource(client, uri), may_repeat=True)
+        return await self._ask(lambda client: _read_resource(client, uri), may_repeat=True)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> ToolResponse:
         """A prompt with its arguments filled in, as if a tool had returned it."""
-        return await self._ask(lambda client: resources.get_prompt(client, name, arguments or {}), may_repeat=True)
+        return await self._ask(lambda client: _get_prompt(client, name, arguments or {}), may_repeat=True)
 
     async def close(self) -> None:
         """Close the connection of this event loop. It is opened again when used."""
@@ -360,4 +360,49 @@ async def _import_sdk() -> None:
 
 
 async def _list_tools(client: Client) -> tuple[RemoteTool, ...]:
-    return await resources.every_page(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
+    return await _every_page(lambda at: client.list_tools(cursor=at, cache_mode="refresh"), "tools")
+
+
+async def _every_page(ask: Callable[[str | None], Awaitable[Any]], items: str) -> tuple[Any, ...]:
+    """All items of a list that comes in pages; a server whose pages never end is left after many."""
+    listed: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        page = await ask(cursor)
+        listed += getattr(page, items)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tuple(listed)
+
+
+async def _list_resources(client: Client) -> tuple[Resource | ResourceTemplate, ...]:
+    """The resources, then the templates."""
+    if client.server_capabilities.resources is None:
+        return ()
+    plain = await _every_page(lambda at: client.list_resources(cursor=at, cache_mode="refresh"), "resources")
+    templates = await _every_page(
+        lambda at: client.list_resource_templates(cursor=at, cache_mode="refresh"), "resource_templates"
+    )
+    return (*plain, *templates)
+
+
+async def _list_prompts(client: Client) -> tuple[Prompt, ...]:
+    if client.server_capabilities.prompts is None:
+        return ()
+    return await _every_page(lambda at: client.list_prompts(cursor=at, cache_mode="refresh"), "prompts")
+
+
+async def _read_resource(client: Client, uri: str) -> ToolResponse:
+    from mcp_types import CallToolResult, EmbeddedResource
+
+    contents = (await client.read_resource(uri, cache_mode="refresh")).contents
+    return to_response(CallToolResult(content=[EmbeddedResource(resource=content) for content in contents]))
+
+
+async def _get_prompt(client: Client, name: str, arguments: Mapping[str, str]) -> ToolResponse:
+    """The prompt's messages, one after the other."""
+    from mcp_types import CallToolResult
+
+    result = await client.get_prompt(name, dict(arguments))
+    return to_response(CallToolResult(content=[message.content for message in result.messages]))

@@ -20,6 +20,7 @@ from treadle._types.messages import AudioPart, FilePart, ImagePart, MediaPart
 MAX_BYTES = 32_000_000
 """Of one part. No provider takes more in a request; larger files are uploaded to the provider and named by their id."""
 SCHEMES = ("http", "https", "gs", "s3", "data")
+_ADDRESSES = ("http://", "https://", "gs://", "s3://")
 _UNKNOWN = "application/octet-stream"
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -63,17 +64,14 @@ def attach(
     if isinstance(source, bytes):
         return from_bytes(source, mime=mime, name=name, text=text if isinstance(text, str) else text(source))
     location = os.fspath(source)
-    if not isinstance(text, str):
-        data, path = _read(location, within)
-        return from_bytes(data, mime=mime, name=name or path.name, text=text(data))
-    if isinstance(source, str) and location.lower().startswith(("http://", "https://", "gs://", "s3://")):
+    if isinstance(text, str) and isinstance(source, str) and location.lower().startswith(_ADDRESSES):
         guessed = mime or _by_name(urlsplit(location).path)
         named = name or PurePosixPath(unquote(urlsplit(location).path)).name
         return part_class(guessed or _UNKNOWN)(url=location, mime=guessed or _UNKNOWN, name=named, text=text)
-    if location.startswith("data:"):
+    if isinstance(text, str) and location.startswith("data:"):
         return checked(ImagePart(url=location, name=name, text=text))
     data, path = _read(location, within)
-    return from_bytes(data, mime=mime, name=name or path.name, text=text)
+    return from_bytes(data, mime=mime, name=name or path.name, text=text if isinstance(text, str) else text(data))
 
 
 def from_bytes(data: bytes, *, mime: str = "", name: str = "", text: str = "") -> ImagePart | AudioPart | FilePart:

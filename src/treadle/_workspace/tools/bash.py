@@ -12,8 +12,7 @@ from msgspec import Meta
 from treadle._tools.base import ToolResponse
 from treadle._types.errors import ToolError
 from treadle._workspace.tools.bench import Bench
-from treadle._workspace.tools.program import run_program
-from treadle._workspace.tools.shell import Ended
+from treadle._workspace.tools.shell import Ended, run_program
 
 CommandText = Annotated[str, Meta(min_length=1, max_length=100_000, description="The command for bash")]
 Timeout = Annotated[int, Meta(ge=1, le=3_600, description="Seconds after which it is stopped")]

@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 
 from treadle._types.errors import ToolError
 from treadle._workspace.tools.bench import Bench
-from treadle._workspace.tools.program import run_program
-from treadle._workspace.tools.shell import Ended
+from treadle._workspace.tools.shell import Ended, run_program
 
 GlobPattern = Annotated[str, Meta(min_length=1, max_length=300, description="Like **/*.py or src/*.{js,ts}")]
 Pattern = Annotated[str, Meta(min_length=1, max_length=1_000, description="A regular expression")]
@@ -131,20 +130,17 @@ class _Search(Struct, frozen=True):
     any_case: bool
 
     def ripgrep(self) -> list[str]:
-        options = ["--no-config", "--hidden", "--no-messages", "--sort=path", "--max-columns=500"]
-        options += [f"--glob=!{folder}/" for folder in sorted(SKIPPED)]
-        options += [f"--glob={self.name}"] if self.name else []
-        lines = ["-n", "-H", "--no-heading", f"-C{self.around}"]
-        return ["rg", *options, *{"lines": lines, "files": ["-l"], "counts": ["-c", "-H"]}[self.show], *self._end()]
+        options = ["--no-config", "--hidden", "--no-messages", "--sort=path", "--max-columns=500", "--no-heading"]
+        return ["rg", *options, *self._shared("--glob=!{}/", "--glob={}")]
 
     def grep(self) -> list[str]:
-        options = ["-r", "-I", "-s", "-P", *(f"--exclude-dir={folder}" for folder in sorted(SKIPPED))]
-        options += [f"--include={self.name}"] if self.name else []
-        lines = ["-n", "-H", f"-C{self.around}"]
-        return ["grep", *options, *{"lines": lines, "files": ["-l"], "counts": ["-c", "-H"]}[self.show], *self._end()]
+        return ["grep", "-r", "-I", "-s", "-P", *self._shared("--exclude-dir={}", "--include={}")]
 
-    def _end(self) -> list[str]:
-        return [*(["-i"] if self.any_case else []), "-e", self.pattern, *(["--", self.where] if self.where else [])]
+    def _shared(self, without: str, only: str) -> list[str]:
+        shown = {"lines": ["-n", "-H", f"-C{self.around}"], "files": ["-l"], "counts": ["-c", "-H"]}[self.show]
+        options = [*map(without.format, sorted(SKIPPED)), *([only.format(self.name)] if self.name else []), *shown]
+        options += ["-i"] if self.any_case else []
+        return [*options, "-e", self.pattern, *(["--", self.where] if self.where else [])]
 
 
 async def _run(bench: Bench, line: Sequence[str]) -> Ended:

@@ -1,4 +1,5 @@
-"""A bash that stays open between commands: directory, variables and functions are kept as a person's would be.
+"""A bash that stays open between commands: directory, variables and functions are kept as a person's would be; and
+programs beside it.
 
 Commands go in through its standard input, what they print comes out of its standard output, and after each command the
 shell reports on its standard error how it ended and what its state is. There is no terminal and no prompt: each command
@@ -105,7 +106,7 @@ class Shell:
         if report is None:
             status = await process.wait()
             self._process = None
-            return Ended(output.text(), exit_status(status), self.folder, timed_out, True)
+            return Ended(output.text(), _status(status), self.folder, timed_out, True)
         status, self.folder, self._state = report
         return Ended(output.text(), status, self.folder, timed_out)
 
@@ -175,6 +176,44 @@ class Shell:
             if (await asyncio.wait({ending}, timeout=_GRACE_SECONDS))[0]:
                 return
         await self.close()
+
+
+async def run_program(
+    machine: Machine,
+    line: Sequence[str],
+    seconds: float,
+    *,
+    read_only: bool,
+    extra: Mapping[str, str] | None = None,
+    show: Callable[[str], None] = lambda text: None,
+) -> Ended:
+    """Return how it ended; nothing that it has started lives on."""
+    env = environment(extra)
+    output, timed_out = Output(show), False
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *machine.command(line, read_only=read_only, env=env), stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=machine.root, env=env,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ToolError(f"{line[0]} cannot be started: {error.strerror or type(error).__name__}") from None
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(seconds):
+            while piece := await process.stdout.read(1 << 16):
+                output.add(piece)
+            await process.wait()
+    except TimeoutError:
+        timed_out = True
+    finally:
+        for pid in reversed(descendants(process.pid)):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        status = await process.wait()
+    return Ended(output.text(), _status(status), "", timed_out)
 
 
 class Output:
@@ -275,7 +314,7 @@ def _shell_in(pids: Sequence[int]) -> int:
     return 0
 
 
-def exit_status(code: int) -> int:
+def _status(code: int) -> int:
     """Return an exit status as a shell would say it."""
     return code if code >= 0 else 128 - code
 

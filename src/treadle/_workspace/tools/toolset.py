@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 from weakref import WeakKeyDictionary
+
+from msgspec import Meta, Struct
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
@@ -14,12 +16,21 @@ from treadle._engine.result import RunResult
 from treadle._tools.base import UNMARKED, Tool, ToolContext, ToolResponse
 from treadle._tools.function import tool
 from treadle._types.errors import ToolError
+from treadle._types.events import PlanChanged, PlanStep
 from treadle._workspace.machine import Machine
 from treadle._workspace.reading import allowed_by, only_reads
-from treadle._workspace.tools import bash, files, search, todo
+from treadle._workspace.tools import bash, files, search
 from treadle._workspace.tools.bench import Bench
 from treadle._workspace.tools.text_file import Replacement
 
+
+class TodoItem(Struct, frozen=True):
+    text: Annotated[str, Meta(min_length=1, max_length=300)]
+    state: Literal["open", "active", "done"] = "open"
+
+
+TodoItems = Annotated[list[TodoItem], Meta(max_length=50, description="The whole list, in order")]
+_MARKS = {"open": " ", "active": ">", "done": "x"}
 _OUTPUT = "the output of a command"
 _FILES = "a file of the workspace"
 
@@ -160,9 +171,12 @@ class WorkTools(Plugin):
         """Find lines of files by a regular expression."""
         return await search.grep(self.bench(context.run), pattern, path, files, show, around, any_case)
 
-    async def todo(self, context: ToolContext, items: todo.TodoItems) -> str:
+    async def todo(self, context: ToolContext, items: TodoItems) -> str:
         """Keep the list of what is to do: write it before longer work, and again whenever something is done."""
-        return await todo.write_list(context.run, items)
+        # The plan of the run: the same steps that a planner keeps, so that every surface shows them.
+        steps = tuple(PlanStep(item.text, item.state == "done") for item in items)
+        await context.run.emit(PlanChanged(steps, context.run.state.turn.iteration))
+        return "\n".join(f"[{_MARKS[item.state]}] {item.text}" for item in items) or "the list is empty"
 
 
 def _can_be_read_only(machine: Machine) -> bool:

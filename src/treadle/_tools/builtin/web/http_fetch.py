@@ -11,6 +11,7 @@ from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from treadle._safety.bounds import Amount, Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
@@ -98,14 +99,8 @@ def _part(page: Page, start: int, size: int) -> Page:
     if start and start >= total:
         raise ToolError(f"the text has only {total} characters: start must be less than that")
     end = start + size
-    return Page(
-        url=page.url,
-        text=page.text[start:end],
-        title=page.title,
-        type=page.type,
-        next_start=end if end < total else 0,
-        links=() if start else page.links,
-    )
+    next_start, links = end if end < total else 0, () if start else page.links
+    return replace(page, text=page.text[start:end], next_start=next_start, links=links)
 
 
 def _as_artifact(response: HttpResponse) -> ToolResponse:
