@@ -136,7 +136,7 @@ def test_hostile_arguments_are_answered_briefly_and_soon(call: Call) -> None:
         {"a": 1, "b": object()},
         {"a": 1, "b": {1, 2}},
         {1: 1},
-        {"a": [{"a": [1] * 100_000}] * 3},
+        {"a": [{"a": [1] * 20_000}] * 3},
         {"self": 1},
     ):
         for policy in ("reject", "prune", "schema"):

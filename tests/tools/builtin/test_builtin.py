@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from tools.builtin.loopback import serving
 from treadle._tools.base import Limits, Tool, ToolOutcome
 from treadle._tools.builtin import BUILTINS, builtin
@@ -53,9 +54,8 @@ def test_all_together_have_unique_names(tmp_path: Path):
     assert len(Toolkit([tool for name in BUILTINS for tool in make(name, tmp_path)])) >= len(BUILTINS) + 4
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "message"),
-    [
+def test_mistakes_name_the_fix():
+    for name, params, message in (
         ("wikipeda", {}, "did you mean 'wikipedia'"),
         ("xyzzy", {}, "expected one of: a2a, arxiv"),
         ("../os", {}, "no built-in tool"),
@@ -63,11 +63,9 @@ def test_all_together_have_unique_names(tmp_path: Path):
         ("wikipedia", {"lang": "de"}, "it takes: base_url, language"),
         ("files", {}, "missing a required argument: 'folder'"),
         ("sql", {"url": "oracle://x"}, "names no supported database"),
-    ],
-)
-def test_mistakes_name_the_fix(name: str, params: dict[str, Any], message: str):
-    with pytest.raises(ConfigError, match=message):
-        builtin(name, **params)
+    ):
+        with row(name, params, message), pytest.raises(ConfigError, match=message):
+            builtin(name, **params)
 
 
 def test_nothing_is_imported_before_it_is_needed():
@@ -95,29 +93,25 @@ def outcome(tools: list[Tool], name: str, **args: Any) -> ToolOutcome:
     )
 
 
-HOSTILE: list[tuple[str, str, dict[str, Any]]] = [
-    ("http_fetch", "http_fetch", {"url": "http://169.254.169.254/latest/meta-data/"}),
-    ("http_fetch", "http_fetch", {"url": "http://2130706433:22/"}),
-    ("http_fetch", "http_fetch", {"url": "file:///etc/passwd"}),
-    ("files", "read_file", {"path": "../../etc/passwd"}),
-    ("files", "write_file", {"path": "/etc/cron.d/x", "content": "x"}),
-    ("sql", "sql_query", {"query": "DROP TABLE x"}),
-    ("calculator", "calculator", {"expression": "9**9**9"}),
-    ("calculator", "calculator", {"expression": "(" * 1000}),
-    ("retrieval", "retrieval", {"query": "x"}),
-    ("google", "google", {"query": "x"}),
-]
-
-
-@pytest.mark.parametrize(("family", "name", "args"), HOSTILE)
-def test_a_hostile_call_is_an_observation_and_the_run_goes_on(
-    family: str, name: str, args: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_hostile_call_is_an_observation_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    result = outcome(make(family, tmp_path), name, **args)
-    assert result.error == "exception"
-    assert text_of(result.content).startswith(f"Tool '{name}' failed: ")
-    assert len(text_of(result.content)) > 40, "the model is told what is wrong, not a class name"
+    hostile: list[tuple[str, str, dict[str, Any]]] = [
+        ("http_fetch", "http_fetch", {"url": "http://169.254.169.254/latest/meta-data/"}),
+        ("http_fetch", "http_fetch", {"url": "http://2130706433:22/"}),
+        ("http_fetch", "http_fetch", {"url": "file:///etc/passwd"}),
+        ("files", "read_file", {"path": "../../etc/passwd"}),
+        ("files", "write_file", {"path": "/etc/cron.d/x", "content": "x"}),
+        ("sql", "sql_query", {"query": "DROP TABLE x"}),
+        ("calculator", "calculator", {"expression": "9**9**9"}),
+        ("calculator", "calculator", {"expression": "(" * 1000}),
+        ("retrieval", "retrieval", {"query": "x"}),
+        ("google", "google", {"query": "x"}),
+    ]
+    for family, name, args in hostile:
+        result = outcome(make(family, tmp_path), name, **args)
+        assert result.error == "exception", (name, args)
+        assert text_of(result.content).startswith(f"Tool '{name}' failed: ")
+        assert len(text_of(result.content)) > 40, "the model is told what is wrong, not a class name"
 
 
 def test_a_flood_of_output_is_cut(tmp_path: Path):

@@ -10,7 +10,7 @@ from pathlib import Path
 from ordinary_user import ROOT, as_ordinary_user, is_root
 
 HERE = Path(__file__)
-WITHOUT_NAMESPACES = ("test_monty.py", "test_static_analysis.py", "test_tree.py", HERE.name)
+WITHOUT_NAMESPACES = ("test_monty.py", "test_tree.py", HERE.name)
 FILES = [path for path in sorted(HERE.parent.glob("test_*.py")) if path.name not in WITHOUT_NAMESPACES]
 SQL = ROOT / "tests" / "tools" / "builtin" / "sql" / "test_process.py"
 LIMITED = [f"{SQL}::{name}" for name in ("test_a_sort_does_not_fill_the_disk", "test_duckdb_has_little_memory")]

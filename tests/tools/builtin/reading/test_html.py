@@ -104,6 +104,6 @@ def test_broken_markup_takes_bounded_time():
     ):
         with row(unit):
             started = time.process_time()
-            page = read_html(unit * (100_000 // len(unit)) + "the end", "http://x/")
+            page = read_html(unit * (40_000 // len(unit)) + "the end", "http://x/")
             assert time.process_time() - started < 5  # of CPU time; quadratic work would take minutes
             assert len(page.links) <= 30

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kit import call, go
+from kit import call, go, row
 from tools.builtin.loopback import serving
 from treadle import Agent, ConfigError, ScriptedModel, Toolkit, builtin
 from treadle._tools.builtin.services.openapi import openapi
@@ -167,20 +167,17 @@ def test_from_a_file(tmp_path: Path):
         assert len(openapi(tmp_path / name, operations=["login", "getItem"])) == 2
 
 
-@pytest.mark.parametrize(
-    ("document", "options", "problem"),
-    [
+def test_what_cannot_be_used_is_said():
+    for document, options, problem in (
         ({"swagger": "2.0"}, {}, "no OpenAPI 3 document"),
         ({**DOCUMENT, "servers": []}, {}, "server="),
         ({**DOCUMENT, "servers": [{"url": "file:///etc"}]}, {}, "server="),
         (DOCUMENT, {"operations": ["drop"]}, "expected one of: getItem"),
         (DOCUMENT, {"most": 2}, "4 operations are too many"),
         ("missing.json", {}, r"missing\.json cannot be read"),
-    ],
-)
-def test_what_cannot_be_used_is_said(document: Any, options: dict[str, Any], problem: str):
-    with pytest.raises(ConfigError, match=problem):
-        openapi(document, **options)
+    ):
+        with row(document, options, problem), pytest.raises(ConfigError, match=problem):
+            openapi(document, **options)
 
 
 @pytest.mark.parametrize("odd", [None, 5, "x", [5], {"$ref": "#/paths"}, {"$ref": "https://evil.example/x"}])

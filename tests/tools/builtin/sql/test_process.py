@@ -19,8 +19,9 @@ import pytest
 from processes import is_running
 from treadle._tools.base import Tool
 from treadle._tools.builtin.sql.process import WorkerDatabase
-from treadle._tools.builtin.sql.rows import Rows
+from treadle._tools.builtin.sql.rows import Limits, Rows, Schema
 from treadle._tools.builtin.sql.tool import sql
+from treadle._tools.builtin.sql.worker import Question, answer
 from treadle._types.errors import ToolError
 from waiting import eventually
 
@@ -117,14 +118,14 @@ def test_one_process_serves_query_after_query(path: Path):
 def test_several_at_the_same_time_and_two_are_kept(path: Path):
     tool = query_tool(path, timeout=100)
     # Each counts for so long that the others are started meanwhile; how long does not matter.
-    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) SELECT count(*) FROM n"
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) SELECT count(*) FROM n"
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(tool(query=count).rows)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [((300000,),)] * 4
+    assert found == [((100000,),)] * 4
     assert 1 <= len(waiting_pids(tool)) <= 2
 
 
@@ -200,3 +201,29 @@ def test_a_relative_path_is_the_one_at_the_time_the_tool_was_made(path: Path, mo
     tool = query_tool(path.name)
     monkeypatch.chdir("/")
     assert tool(query="SELECT name FROM animal").rows == (("hare",),)
+
+
+LIMITS = Limits(max_rows=5, timeout=1.0, read_only=True, memory=2**20)
+
+
+class Failing:
+    dialect = "Toy"
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def query(self, query: str) -> Rows:
+        raise self._error
+
+    def schema(self, table: str = "") -> Schema:
+        return Schema(())
+
+
+def test_every_failure_is_an_answer():
+    question = Question("query", "SELECT 1")
+    assert answer(Failing(ToolError("refused")), question, LIMITS).error == "refused"
+    assert answer(Failing(KeyError("x")), question, LIMITS).error == "Toy: KeyError: 'x'"
+    full = answer(Failing(MemoryError()), question, LIMITS)
+    assert full.error == "the query needs more than 1 MB of memory: ask for fewer or smaller values"
+    assert full.last
+    assert answer(Failing(KeyError()), Question("schema", ""), LIMITS).schema == Schema(())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from kit import row
 from tools.builtin.loopback import ask, use
 from treadle._tools.builtin.web.arxiv import arxiv
 from treadle._types.errors import ToolError
@@ -47,17 +48,15 @@ def test_arxiv():
     assert requests[0].query["search_query"] == "all:react AND all:reasoning-acting"
 
 
-@pytest.mark.parametrize(
-    ("query", "sent"),
-    [
+def test_arxiv_ids_and_fields():
+    for query, sent in (
         ("2210.03629", {"id_list": "2210.03629"}),
         ("arXiv:hep-th/9901001v2", {"id_list": "hep-th/9901001v2"}),
         ("au:yao AND ti:react", {"search_query": "au:yao AND ti:react"}),
-    ],
-)
-def test_arxiv_ids_and_fields(query: str, sent: dict[str, str]):
-    _, requests = ask(lambda url: arxiv(base_url=url), {"/": atom(FEED)}, query=query)
-    assert sent.items() <= requests[0].query.items()
+    ):
+        with row(query, sent):
+            _, requests = ask(lambda url: arxiv(base_url=url), {"/": atom(FEED)}, query=query)
+            assert sent.items() <= requests[0].query.items()
 
 
 def test_arxiv_looks_for_any_word_when_all_find_nothing():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from aiohttp import web
 
+from kit import row
 from tools.builtin.loopback import ask
 from treadle._tools.builtin.common import Hit, SearchResult
 from treadle._tools.builtin.web.duckduckgo import duckduckgo
@@ -57,15 +56,12 @@ def test_duckduckgo_finds_nothing():
     assert result.results == ()
 
 
-@pytest.mark.parametrize(
-    ("page", "message"),
-    [
+def test_duckduckgo_refuses():
+    for page, message in (
         (lambda _: web.Response(status=202, text="<form id='challenge-form'>"), "asks for a human"),
         ('<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>', "asks for a human"),
         ("<html>something new</html>", "could not be read"),
         (lambda _: web.Response(status=429), "too many requests"),
-    ],
-)
-def test_duckduckgo_refuses(page: Any, message: str):
-    with pytest.raises(ToolError, match=message):
-        ask(lambda url: duckduckgo(base_url=url), {"/": page}, query="x")
+    ):
+        with row(page, message), pytest.raises(ToolError, match=message):
+            ask(lambda url: duckduckgo(base_url=url), {"/": page}, query="x")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from kit import row
 from tools.builtin.loopback import serving, use
 from tools.builtin.pdf_file import make_pdf
 from treadle._tools.base import ToolResponse
@@ -91,18 +92,15 @@ def test_the_guard_is_on_by_default():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
+def test_addresses_without_a_scheme():
+    for url, message in (
         ("localhost:8080/x", "not a public"),
         ("file:/etc/passwd", "only http"),
         ("javascript:alert(1)", "only http"),
         ("127.0.0.1", "not a public"),
-    ],
-)
-def test_addresses_without_a_scheme(url: str, message: str):
-    with pytest.raises(ToolError, match=message):
-        asyncio.run(use(http_fetch(), url=url))
+    ):
+        with row(url, message), pytest.raises(ToolError, match=message):
+            asyncio.run(use(http_fetch(), url=url))
 
 
 def test_a_page_larger_than_the_limit():

@@ -22,16 +22,12 @@ KEY = "secret-key-4711"
 
 GOOGLE = {
     "kind": "customsearch#search",
-    "searchInformation": {"searchTime": 0.2, "totalResults": "2"},
     "items": [
         {
-            "kind": "customsearch#result",
             "title": "Tortoise",
             "htmlTitle": "<b>Tortoise</b>",
             "link": "https://a.example/",
-            "displayLink": "a.example",
             "snippet": "A slow\nanimal",
-            "pagemap": {},
         },
         {"kind": "customsearch#result", "title": "Hare", "link": "https://b.example/"},
     ],
@@ -66,18 +62,12 @@ def test_google_errors_do_not_show_the_key():
 
 TAVILY = {
     "query": "tortoise",
-    "follow_up_questions": None,
     "answer": "A reptile.",
-    "images": [],
-    "response_time": 1.09,
-    "request_id": "1",
     "results": [
         {
             "url": "https://a.example/",
             "title": "Tortoise",
             "content": "Slow and steady.",
-            "score": 0.9,
-            "raw_content": None,
             "published_date": "2026-01-02",
         }
     ],
@@ -108,9 +98,6 @@ BAIDU = {
             "url": "https://baike.baidu.com/item/x",
             "content": "乌龟是<em>爬行</em>动物",
             "date": "2025-05-01 10:00:00",
-            "type": "web",
-            "icon": None,
-            "web_anchor": "x",
         },
         {"id": 2, "title": "兔子", "url": "https://b.example/", "content": "", "date": None, "type": "web"},
     ],

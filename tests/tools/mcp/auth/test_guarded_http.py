@@ -85,9 +85,9 @@ def _proxy(asked: list[str]) -> type[socketserver.StreamRequestHandler]:
     return Handler
 
 
-@pytest.mark.parametrize(
-    ("server", "host"),
-    [
+def test_behind_a_proxy_what_is_known_to_be_private_is_refused(proxy: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    for server, host in (
         (REMOTE, "169.254.169.254"),
         (REMOTE, "10.0.0.1"),
         (REMOTE, "10.0.0.1."),
@@ -105,34 +105,26 @@ def _proxy(asked: list[str]) -> type[socketserver.StreamRequestHandler]:
         (REMOTE, "looks-public.example"),
         (INSIDE, "169.254.169.254"),
         ("https://mcp.corp.internal/mcp", "metadata.google.internal"),
-    ],
-)
-def test_behind_a_proxy_what_is_known_to_be_private_is_refused(
-    proxy: list[str], monkeypatch: pytest.MonkeyPatch, server: str, host: str
-):
-    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
-    with pytest.raises(RefusedAddressError, match="not a public address"):
-        go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
+    ):
+        with row(server, host), pytest.raises(RefusedAddressError, match="not a public address"):
+            go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
     assert proxy == []
 
 
-@pytest.mark.parametrize(
-    ("server", "host"),
-    [
+def test_behind_a_proxy_a_name_that_is_unknown_here_is_left_to_the_proxy(
+    proxy: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    for server, host in (
         (REMOTE, "login.invalid"),
         (REMOTE, "1.1.1.1"),
         (REMOTE, "mcp.invalid"),
         (INSIDE, "10.2.2.2"),
         ("https://mcp.corp.internal/mcp", "sso.corp.internal"),
-    ],
-)
-def test_behind_a_proxy_a_name_that_is_unknown_here_is_left_to_the_proxy(
-    proxy: list[str], monkeypatch: pytest.MonkeyPatch, server: str, host: str
-):
-    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
-    with pytest.raises(httpx2.ProxyError):
-        go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
-    assert proxy == [f"{host}:443"]
+    ):
+        with row(server, host), pytest.raises(httpx2.ProxyError):
+            go(GuardedHttp(server).send(httpx2.Request("GET", f"https://{host}/token")))
+        assert proxy.pop() == f"{host}:443"
 
 
 def looked_up(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:
