@@ -25,10 +25,18 @@ from treadle._types.paths import state_folder
         ("sqlite:///C:/runs.db", "C:/runs.db"),
     ],
 )
-def test_paths_and_sqlite_addresses(spec: str | Path, path: str):
+def test_paths_and_sqlite_addresses(spec: str | Path, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path(path).parent.mkdir(exist_ok=True)
     journal = open_journal(spec)
     assert isinstance(journal, SqliteJournal)
     assert journal.path == Path(path)
+
+
+def test_a_mistyped_folder_is_refused_and_not_made(tmp_path: Path):
+    with pytest.raises(ConfigError, match="there is no folder"):
+        open_journal(tmp_path / "nowhere" / "runs.db")
+    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("spec", [None, "", "sqlite:", "sqlite:///"])

@@ -181,12 +181,10 @@ async def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path):
 
 
 async def test_an_impossible_path_says_what_to_do(tmp_path: Path):
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path, tmp_path / "file" / "journal.db"):
-        journal = SqliteJournal(path)
-        with pytest.raises(JournalError, match="give it another path"):
-            await journal.append([started("a")])
-        await journal.aclose()
+    journal = SqliteJournal(tmp_path)
+    with pytest.raises(JournalError, match="give it another path"):
+        await journal.append([started("a")])
+    await journal.aclose()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are a Unix thing")

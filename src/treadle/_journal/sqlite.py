@@ -20,7 +20,7 @@ from treadle._journal.pending_inbox import PendingItems
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.writer import Writer
-from treadle._types.errors import JournalError
+from treadle._types.errors import ConfigError, JournalError
 from treadle._types.events import Record, RunFinished
 from treadle._types.paths import state_folder
 
@@ -36,7 +36,8 @@ class SqliteJournal(CatalogJournal):
     may lose the records of the last seconds, and leaves an intact log. `"FULL"` survives power failures too: each
     commit waits for the disk, and runs that wait at the same time share one commit.
 
-    The file is opened at the first use. `read_only` reads a file that cannot or must not be written.
+    The file is opened, or made, at the first use; its folder has to be there. `read_only` reads a file that cannot or
+    must not be written.
     """
 
     inline = True
@@ -52,6 +53,8 @@ class SqliteJournal(CatalogJournal):
         read_only: bool = False,
     ) -> None:
         self.path = Path(path).expanduser() if path is not None else state_folder() / "journal.db"
+        if path is not None and not self.path.parent.is_dir():
+            raise ConfigError(f"journal {path}: there is no folder {self.path.parent}; correct the path, or create it")
         self._lock_timeout = lock_timeout
         self._lease = lease
         self._read_only = read_only

@@ -147,7 +147,6 @@ def journal_location(args: argparse.Namespace) -> str:
 
     Nobody asked for the user's own journal: where it cannot be written, work goes on without it, after a notice.
     """
-    _refuse_mistyped(args.journal)
     location: str = args.journal or read_user_config().journal
     if location or not (problem := _problem_with_state()):
         return location
@@ -176,26 +175,18 @@ def journal_from(args: argparse.Namespace) -> Journal | None:
     return None if location == "none" else open_journal(location or None)
 
 
-def _refuse_mistyped(path: str | None, *, exists: bool = False) -> None:
-    """A file in a folder that is not there is a typing mistake, and so is one to be read that is not there."""
-    if not path or path == "none" or ":" in path:  # a URL, or the user's own
-        return
-    file = Path(path).expanduser()
-    if not file.parent.is_dir():
-        raise ConfigError(f"--journal {path}: there is no folder {file.parent}; correct the path, or create it")
-    if exists and not file.exists():
-        raise ConfigError(f"--journal {path}: there is no such file; correct the path")
-
-
 def existing_journal(args: argparse.Namespace, *, may_be_new: bool = False) -> Journal:
     """Open the journal for commands about recorded runs, which need one; an import may begin a new file."""
-    _refuse_mistyped(args.journal, exists=not may_be_new)
     location: str = args.journal or read_user_config().journal
     if location == "none":
         raise ConfigError("there are no recorded runs without a journal: omit --journal none, or give a file")
     if not location and (problem := _problem_with_state()):
         raise ConfigError(f"there are no recorded runs: {problem}; {_STATE_FIX}")
-    return open_journal(location or None)
+    journal = open_journal(location or None)
+    path: Path | None = getattr(journal, "path", None)
+    if args.journal and not may_be_new and path is not None and not path.exists():
+        raise ConfigError(f"--journal {args.journal}: there is no such file; correct the path")
+    return journal
 
 
 def build_agent(
