@@ -340,7 +340,7 @@ def evaluate_base(network: Network, options: argparse.Namespace) -> None:
 
 def product_facts(parameters: float) -> dict[str, Any]:
     """What the product knows of a model of so many billions of parameters, and does for it by that."""
-    profile = with_thresholds(sized(PROFILE, parameters, own_server=False), "")
+    profile = with_thresholds(sized(PROFILE, parameters, own_server=False))
     return {name: getattr(profile, name) for name in ("parameters", "tiny", "decide")}
 
 

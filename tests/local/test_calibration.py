@@ -13,7 +13,7 @@ import pytest
 from kit import go
 from treadle._dialects.registry import choose_dialect
 from treadle._local.calibration import Calibration, Read, calibrate, fit, rows
-from treadle._local.thresholds import DEFAULT, with_thresholds
+from treadle._local.thresholds import DEFAULT
 from treadle._models.catalog import probed_profiles
 from treadle._models.catalog.probe import Report
 from treadle._models.catalog.probed_profiles import (
@@ -174,26 +174,10 @@ def test_they_outlive_a_refusal_of_tools(monkeypatch: pytest.MonkeyPatch):
     assert (found.decide, found.tool_call) == (DecisionThresholds(0.3, 0.2), True)
 
 
-def test_a_small_model_that_nobody_has_calibrated_has_the_default():
-    assert with_thresholds(SMALL, "any-1b").decide == DEFAULT
-    able = {"grammar": True, "logprobs": True}
-    for other in (
-        Profile(grammar=True, parameters=1.0),
-        Profile(**able, parameters=70.0),
-        Profile(**able, parameters=0.5, tiny=True),
-        Profile(**able, parameters=1.5, adapter="taught"),
-    ):
-        assert with_thresholds(other, "any").decide is None
-
-
 def test_a_tiny_model_with_thresholds_decides_by_itself():
     tiny = Profile(grammar=True, json_schema=True, logprobs=True, tiny=True)
     assert choose_dialect("auto", tiny).name == "brief"
-    assert choose_dialect("auto", Profile(**{**_fields(tiny), "decide": DEFAULT})).name == "direct"
-
-
-def _fields(profile: Profile) -> dict[str, Any]:
-    return {name: getattr(profile, name) for name in profile.__struct_fields__}
+    assert choose_dialect("auto", msgspec.structs.replace(tiny, decide=DEFAULT)).name == "direct"
 
 
 def test_a_calibration_is_for_one_dialect_and_adapter():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from treadle._local.thresholds import DEFAULT, with_thresholds
 from treadle._models.catalog.profiles import with_thresholds as of_any_model
 from treadle._types.profile import DecisionThresholds, Profile
@@ -11,9 +9,8 @@ from treadle._types.profile import DecisionThresholds, Profile
 OWN = DecisionThresholds(0.3, 0.3)
 
 
-@pytest.mark.parametrize(
-    ("facts", "decide"),
-    [
+def test_default_thresholds():
+    for facts, decide in (
         ({"parameters": 1.5}, DEFAULT),
         ({"parameters": 1.5, "decide": OWN}, OWN),
         ({"parameters": 1.5, "logprobs": False}, None),
@@ -22,9 +19,7 @@ OWN = DecisionThresholds(0.3, 0.3)
         ({"parameters": 0.5, "tiny": True}, None),
         ({"parameters": 70.0}, None),
         ({}, None),
-    ],
-)
-def test_default_thresholds(facts: dict[str, object], decide: DecisionThresholds | None):
-    profile = Profile(**{"grammar": True, "logprobs": True, **facts})  # pyright: ignore[reportArgumentType]
-    assert with_thresholds(profile, "some-model").decide == decide
-    assert of_any_model(profile, "some-model").decide == decide
+    ):
+        profile = Profile(**{"grammar": True, "logprobs": True, **facts})
+        assert with_thresholds(profile).decide == decide, facts
+        assert of_any_model(profile).decide == decide, facts

@@ -23,7 +23,7 @@ _LAZY_IMPORTS = {
     "code": "_dialects.code:CodeDialect",
 }
 """A dialect's name -> its module and class."""
-_SHORT_DIALECT = "_local.dialects.choice:short_dialect"
+_SHORT_DIALECT = "_local.dialects.direct:short_dialect"
 
 _instances: dict[str, Dialect] = {}
 

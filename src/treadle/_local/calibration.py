@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -35,10 +35,6 @@ from treadle._types.errors import ConfigError, TreadleError
 from treadle._types.messages import ToolCall
 from treadle._types.profile import DecisionThresholds, Profile
 from treadle._types.request import Reply, Request, StreamPart, ToolSchema
-
-if TYPE_CHECKING:  # the help of the command does not need it
-    from treadle._local.calibration import Calibration
-
 
 MAX_TOKENS, MAX_TOKENS_THINKING = 16, 160
 """To the decision: the key of the action, or a thought before it."""

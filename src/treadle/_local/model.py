@@ -96,8 +96,7 @@ class LocalModel(Closing):
             parameters=parameters,
             adapter=trained.name if trained is not None else "",
         )
-        facts = with_thresholds(facts, self._name)
-        self._profile = with_probed_facts(facts, "local", self._name, self.address).with_abilities(
+        self._profile = with_probed_facts(with_thresholds(facts), "local", self._name, self.address).with_abilities(
             dict(abilities or {})
         )
         self._options = Options("", n_ctx, threads or cores(), slots, batch, isolated)

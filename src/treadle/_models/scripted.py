@@ -74,9 +74,6 @@ class ScriptedModel(Closing):
             )
         return entry(request) if callable(entry) else entry
 
-    async def aclose(self) -> None:
-        pass
-
 
 def _checked(script: Iterable[Entry]) -> list[Entry]:
     """The entries of a script; what can be no reply is refused before anything depends on it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dialects.samples import SEARCH, TOOLS
 from treadle._dialects.base import Prompts
-from treadle._dialects.registry import get_dialect
+from treadle._dialects.registry import choose_dialect, get_dialect
 from treadle._types.messages import ToolMessage, text_of
-from treadle._types.profile import Profile
+from treadle._types.profile import DecisionThresholds, Profile
 
 DIRECT = get_dialect("direct")
 GRAMMAR = Profile(json_schema=True, grammar=True)
@@ -48,3 +48,18 @@ def test_a_single_reply_can_have_a_thought():
     form = get_dialect("direct").encode_with_thought((SEARCH,), GRAMMAR, must_act=True).format  # pyright: ignore
     (call,) = [form.schema] if "properties" in form.schema else form.schema["anyOf"]
     assert list(call["properties"]) == ["thought", "action", "args"]
+
+
+def test_which_text_dialect_a_model_gets_by_its_size():
+    schema = {"json_schema": True, "strict_schema": True}
+    for profile, dialect in (
+        (Profile(grammar=True), "direct"),
+        (Profile(**schema, parameters=1.5), "direct"),
+        (Profile(**schema, parameters=70.0), "schema"),
+        (Profile(json_schema=True, parameters=1.5), "schema"),
+        (Profile(json_schema=True, tiny=True), "brief"),
+        (Profile(grammar=True, logprobs=True, tiny=True, decide=DecisionThresholds(0.5, 0.5)), "direct"),
+        (Profile(grammar=True, parameters=0.5, adapter="treadle-0.5b-9"), "compact"),
+        (Profile(json_mode=True, tiny=True), "json"),
+    ):
+        assert choose_dialect("auto", profile).name == dialect, profile

@@ -10,7 +10,13 @@ from kit import add, echo, fail, go
 from plugins.probe import Probe
 from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel
-from treadle._local.guards.support import call_wanted, prompt, require_other_tool, source_texts
+from treadle._local.guards.support import (
+    call_wanted,
+    prompt,
+    require_other_tool,
+    small_under_grammar,
+    source_texts,
+)
 from treadle._types.events import ReplyConstrained
 from treadle._types.messages import AssistantMessage, UserMessage
 
@@ -59,7 +65,6 @@ def test_a_call_is_made_when_every_tool_can_be_run_again_and_else_a_thought(tool
         ((echo, fail), {}, [ReplyConstrained("probe", False, ("echo",), think=True)]),
         ((echo,), {}, []),
     ],
-    ids=["harmless", "tiny", "harmful", "the only tool"],
 )
 def test_another_tool_is_required_where_there_is_one(tools: Any, size: Any, expected: list[ReplyConstrained]):
     records: list[Any] = []
@@ -81,3 +86,25 @@ def test_a_prompt_has_its_new_name_its_old_one_or_the_default():
     for prompts in ({}, {"insist": "old"}, {"give_up": "new"}, {"insist": "old", "give_up": "new"}):
         run(look, prompts=prompts)
     assert seen == ["default", "old", "new", "new"]
+
+
+def test_small_under_grammar():
+    text = {"tool_call": False}
+    for abilities, dialect, expected in (
+        ({**text, "grammar": True, "parameters": 1.5}, "direct", True),
+        ({**text, "grammar": True, "tiny": True}, "brief", True),
+        ({**text, "grammar": True, "parameters": 4.0}, "direct", False),
+        ({**text, "grammar": True}, "direct", False),
+        ({**text, "json_schema": True, "parameters": 1.5}, "schema", False),
+        ({"grammar": True, "parameters": 1.5}, "native", False),
+    ):
+        seen: list[bool] = []
+
+        async def look(run: Any, seen: list[bool] = seen) -> None:
+            seen.append(small_under_grammar(run))
+
+        probe = Probe(look)
+        model = ScriptedModel([answer_in(dialect, "done")], abilities=abilities)
+        result = go(Agent(model, [echo], plugins=[probe]).run("q"))
+        probe.check()
+        assert (result.metadata["dialect"], seen) == (dialect, [expected]), abilities

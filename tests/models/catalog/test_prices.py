@@ -10,8 +10,9 @@ import pytest
 
 from treadle._models.catalog import prices as prices_module
 from treadle._models.catalog.prices import built_in_prices, read_list, store, updated_path
-from treadle._models.catalog.profiles import FACTS, profile_for
+from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import provider_named
+from treadle._testing.patterns import text_for_pattern
 from treadle._types.errors import ConfigError
 from treadle._types.profile import Profile
 
@@ -42,12 +43,13 @@ def use(value: Any = OWN) -> None:
     store(read_list(json.dumps(value).encode(), "list.json", "2026-11-16"))
 
 
-def test_the_built_in_list_has_a_date_a_source_and_only_patterns_that_are_used():
+def test_the_built_in_list_has_a_date_a_source_and_only_entries_that_some_model_gets():
     listed = built_in_prices()
     assert listed.date
     assert listed.source
-    assert listed.models.keys() <= {fact.pattern for fact in FACTS}
     assert len(listed.models) > 60
+    for pattern, entry in listed.models.items():  # the special before the general
+        assert profile(f"openai:{text_for_pattern(pattern)}").prices == entry.prices(), pattern
 
 
 @pytest.mark.parametrize(

@@ -31,3 +31,10 @@ class DirectDialect(SchemaDialect, frozen=True):
     ) -> Encoding:
         """For one reply: with the thought that this dialect does without, where the model does not know what to do."""
         return SchemaDialect().encode(tools, profile, must_answer=must_answer, must_act=must_act)
+
+
+def short_dialect(profile: Profile) -> str:
+    """The text dialect for a model whose replies follow a schema: the smaller it is, the less it should write."""
+    if profile.tiny and not profile.decides_in("direct"):
+        return "brief"
+    return "direct" if profile.grammar or (profile.constrained and profile.small) else "schema"

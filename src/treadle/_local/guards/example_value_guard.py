@@ -10,8 +10,13 @@ from treadle._dialects.reading.shapes import parameter_schema
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._local.guards.numbers_and_ids import is_calculated, mentions
-from treadle._local.guards.run_queries import is_insisted_on, small_under_grammar
-from treadle._local.guards.support import prompt, require_other_tool, source_texts
+from treadle._local.guards.support import (
+    is_insisted_on,
+    prompt,
+    require_other_tool,
+    small_under_grammar,
+    source_texts,
+)
 from treadle._safety.beside import read_beside
 from treadle._tools.base import ToolOutcome
 from treadle._types.messages import ToolCall

@@ -1,14 +1,15 @@
-"""Shared by the guards for small models: the texts a value can come from, and the constraint on the next reply."""
+"""Shared by the guards for small models: questions about a run, the texts a value can come from, and the constraint on
+the next reply."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from treadle._engine.context import RunContext
-from treadle._local.policy.policy import all_harmless
+from treadle._plugins.state_queries import same_calls
 from treadle._tools.base import HARMLESS
 from treadle._types.events import ReplyConstrained
-from treadle._types.messages import AssistantMessage, ToolMessage, UserMessage, text_of
+from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, text_of
 
 _WRITTEN_BY_US = ("note", "reformat")
 _NAMES_OF_0_1 = {
@@ -18,6 +19,32 @@ _NAMES_OF_0_1 = {
     "unsourced_answer": "invented_answer",
     "untried": "invented_untried",
 }
+
+
+def small_under_grammar(run: RunContext) -> bool:
+    """Return whether the model is small and its replies follow our grammar, which can exclude a tool from one reply."""
+    profile = run.model.profile
+    return profile.small and profile.constrained and not run.dialect.native
+
+
+def lacks_adapter(run: RunContext) -> bool:
+    """Return whether it is such a model without an adapter. One with an adapter was trained on what some guards are
+    for."""
+    return small_under_grammar(run) and not run.model.profile.adapter
+
+
+def is_insisted_on(run: RunContext, call: ToolCall) -> bool:
+    """Return whether a call that was refused is made again, and goes through: at the second time by a model that was
+    trained to call, or has no other tool. One without an adapter falls back on what it made up, and is refused
+    twice."""
+    twice = lacks_adapter(run) and len(run.state.tools) > 1
+    return len(same_calls(run, call)) > twice
+
+
+def all_harmless(run: RunContext) -> bool:
+    """Return whether the model may be made to call a tool, whichever of those on offer it takes."""
+    offered = [run.tool(schema.name) for schema in run.state.tools]
+    return all(tool is not None and tool.effect in HARMLESS for tool in offered)
 
 
 def prompt(run: RunContext, name: str, default: str) -> str:

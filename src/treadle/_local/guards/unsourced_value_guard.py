@@ -17,8 +17,16 @@ from treadle._local.guards.numbers_and_ids import (
     unsourced_operand,
     uses_nothing_said,
 )
-from treadle._local.guards.run_queries import is_insisted_on, lacks_adapter, small_under_grammar
-from treadle._local.guards.support import call_of, call_wanted, prompt, require_other_tool, source_texts
+from treadle._local.guards.support import (
+    call_of,
+    call_wanted,
+    is_insisted_on,
+    lacks_adapter,
+    prompt,
+    require_other_tool,
+    small_under_grammar,
+    source_texts,
+)
 from treadle._local.policy.policy import COMPONENT as DECISION
 from treadle._plugins.state_queries import last_round
 from treadle._safety.beside import read_beside

@@ -20,10 +20,9 @@ from treadle._engine.context import RunContext, execution_of
 from treadle._engine.plugin import Plugin
 from treadle._engine.reply_policy import AskAgain, Bounds, Repetition
 from treadle._lazy import load
-from treadle._local.guards.run_queries import lacks_adapter
+from treadle._local.guards.support import all_harmless, lacks_adapter
 from treadle._models.transport.decision import ANY, answer_probability, is_answer, wants_answer
 from treadle._safety.logs import get_logger, log_handled
-from treadle._tools.base import HARMLESS
 from treadle._types.errors import BudgetExhaustedError, ModelError
 from treadle._types.events import Noted
 from treadle._types.request import DecisionNames, Reply, ToolSchema
@@ -343,9 +342,3 @@ def _alike(start: str, word: str) -> bool:
     """Return whether a beginning of a name is that of a word, or both have the same stem."""
     shared = next((n for n, (a, b) in enumerate(zip(start, word, strict=False)) if a != b), min(len(start), len(word)))
     return shared == len(start) or (shared > _SHORTEST and shared >= _SAME_STEM * max(len(start), len(word)))
-
-
-def all_harmless(run: RunContext) -> bool:
-    """Return whether the model may be made to call a tool, whichever of those on offer it takes."""
-    offered = [run.tool(schema.name) for schema in run.state.tools]
-    return all(tool is not None and tool.effect in HARMLESS for tool in offered)

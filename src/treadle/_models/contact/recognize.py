@@ -158,4 +158,4 @@ def profile_of(contact: Contact, provider: Provider) -> Profile:
         facts = sized(facts, contact.parameters, own_server=not server.needs_key)
     if contact.tuning:
         facts = facts.with_tuning(contact.tuning)
-    return with_thresholds(facts, contact.family or contact.name)
+    return with_thresholds(facts)

@@ -97,8 +97,6 @@ class ChatWriter(Writer):
                 )
             return {self._provider.grammar_name: wanted.grammar}
         if wanted.kind == "schema" and wanted.schema is not None and self._provider.schema_name:
-            from treadle._models.openai.chat_wire import plain_schema  # for such servers only
-
             return {self._provider.schema_name: plain_schema(wanted.schema)}
         if wanted.kind == "schema" and wanted.schema is not None and profile.json_schema:
             spec = {"name": wanted.name, "schema": wanted.schema, "strict": is_strict(wanted.schema)}
