@@ -13,13 +13,14 @@ import msgspec
 
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import action_grammar
+from treadle._dialects.describe import encode_json
 from treadle._dialects.prompts import ACTION, ACTION_REFORMAT
 from treadle._dialects.reading.extract import encodable, scan, strict
 from treadle._dialects.reading.placement import TEXT_FOLLOWS
 from treadle._dialects.reading.reply import NOT_UNICODE, Reading, by_name, names_existing_tool, read, read_arguments
 from treadle._dialects.reading.shapes import Tools, clean_name, doubted, make_call
 from treadle._dialects.reading.thinking import split_thinking
-from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide, is_cut
 from treadle._dialects.watching.base import Watcher
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Reply, ToolSchema

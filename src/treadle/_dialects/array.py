@@ -9,10 +9,11 @@ import msgspec
 
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import STRING, Alternatives, const, json_format, record
+from treadle._dialects.describe import encode_json
 from treadle._dialects.prompts import ARRAY, ARRAY_REFORMAT
 from treadle._dialects.reading.reply import by_name, read
 from treadle._dialects.reading.shapes import ParsedCall, answer_in, as_text
-from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide, is_cut
 from treadle._dialects.watching.base import Watcher
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema

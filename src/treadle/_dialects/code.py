@@ -17,11 +17,11 @@ import msgspec
 
 from treadle._dialects.action import CLOSING, OPENING, marked_answer
 from treadle._dialects.base import Decision, Encoding, Prompts
-from treadle._dialects.describe import describe
+from treadle._dialects.describe import describe, encode_json
 from treadle._dialects.prompts import CODE, CODE_REFORMAT
 from treadle._dialects.reading.extract import CUT_OFF, strict
 from treadle._dialects.reading.thinking import split_thinking
-from treadle._dialects.text import TextDialect, encode_json, is_cut
+from treadle._dialects.text import TextDialect, is_cut
 from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import ToolCall
 from treadle._types.profile import Profile

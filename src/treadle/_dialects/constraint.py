@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import msgspec
-
+from treadle._dialects.describe import encode_json
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, ToolSchema
 
@@ -109,7 +108,7 @@ ws ::= [ \t\n]?
 
 def action_grammar(tools: Sequence[ToolSchema], opening: str, closing: str) -> str:
     """A grammar: lines of thought, then one action with one of the tools or an answer between markers."""
-    names = " | ".join(_literal(_json(tool.name)) for tool in tools)
+    names = " | ".join(_literal(encode_json(tool.name)) for tool in tools)
     rules = ["root ::= thought (final | action)" if tools else "root ::= thought final"]
     # Bounded, because some models never stop. No line may begin like an action or a marker.
     rules.append('thought ::= (([^A<\\n] [^\\n]{0,199} | "A" [^c\\n] [^\\n]{0,198})? "\\n"){0,3}')
@@ -125,7 +124,3 @@ def action_grammar(tools: Sequence[ToolSchema], opening: str, closing: str) -> s
 def _literal(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from treadle._models.transport.wire import as_dict, as_list
 from treadle._types.request import ToolSchema
 
 NO_TOOLS = "(none: answer directly)"
@@ -18,8 +19,8 @@ def describe(tools: Sequence[ToolSchema]) -> str:
 
 
 def _tool(tool: ToolSchema) -> str:
-    properties = _mapping(tool.parameters.get("properties"))
-    required = _names(tool.parameters.get("required"))
+    properties = as_dict(tool.parameters.get("properties"))
+    required = as_list(tool.parameters.get("required"))
     signature = ", ".join(
         f"{name}{'' if name in required else '?'}: {_type(schema)}" for name, schema in properties.items()
     )
@@ -27,22 +28,22 @@ def _tool(tool: ToolSchema) -> str:
     lines += [
         f"    {name}: {note}"
         for name, schema in properties.items()
-        if (note := _one_line(_mapping(schema).get("description")))
+        if (note := _one_line(as_dict(schema).get("description")))
     ]
     return "\n".join(lines)
 
 
 def _type(schema: Any) -> str:
-    fields = _mapping(schema)
+    fields = as_dict(schema)
     if choices := fields.get("enum"):
-        return " | ".join(_json(choice) for choice in cast("list[Any]", choices))
+        return " | ".join(encode_json(choice) for choice in cast("list[Any]", choices))
     if "const" in fields:
-        return _json(fields["const"])
+        return encode_json(fields["const"])
     declared: Any = fields.get("type")
     if declared == "array":
         return f"[{_type(fields.get('items'))}]"
     if declared == "object" and fields.get("properties"):
-        inner = _mapping(fields["properties"])
+        inner = as_dict(fields["properties"])
         return "{" + ", ".join(f"{name}: {_type(item)}" for name, item in inner.items()) + "}"
     if isinstance(declared, str):
         return declared
@@ -51,14 +52,14 @@ def _type(schema: Any) -> str:
     for keyword in ("anyOf", "oneOf"):
         if alternatives := fields.get(keyword):
             return " | ".join(dict.fromkeys(_type(alternative) for alternative in cast("list[Any]", alternatives)))
-    return _json(fields) if fields and "description" not in fields else "any"
+    return encode_json(fields) if fields and "description" not in fields else "any"
 
 
 def example_args(tool: ToolSchema) -> dict[str, Any]:
     """Example arguments for a call: an example value or a placeholder for each required parameter."""
-    properties = _mapping(tool.parameters.get("properties"))
-    names = _names(tool.parameters.get("required")) or list(properties)[:1]
-    return {name: _example(name, _mapping(properties.get(name))) for name in names}
+    properties = as_dict(tool.parameters.get("properties"))
+    names = [str(name) for name in as_list(tool.parameters.get("required"))] or list(properties)[:1]
+    return {name: _example(name, as_dict(properties.get(name))) for name in names}
 
 
 def _example(name: str, schema: dict[str, Any]) -> Any:
@@ -72,17 +73,9 @@ def _example(name: str, schema: dict[str, Any]) -> Any:
     return plain.get(str(schema.get("type")), f"<{name}>")
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _names(value: Any) -> list[str]:
-    return [str(name) for name in cast("list[Any]", value)] if isinstance(value, list) else []
-
-
 def _one_line(text: Any) -> str:
     return " ".join(str(text or "").split())
 
 
-def _json(value: Any) -> str:
+def encode_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()

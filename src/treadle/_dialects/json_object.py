@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import STRING, Alternatives, const, json_format, record, text_for
+from treadle._dialects.describe import encode_json
 from treadle._dialects.prompts import JSON, JSON_REFORMAT
-from treadle._dialects.reading.reply import by_name, read
-from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide_object
 from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
@@ -39,10 +39,4 @@ class JsonDialect(TextDialect, frozen=True):
         return "\n".join(encode_json(step) for step in steps or [final])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        reading = read(reply.text, by_name(tools), cut=is_cut(reply))
-        missing = (
-            "the JSON is neither a tool call nor a final answer"
-            if reading.has_json
-            else "there is no JSON object in it"
-        )
-        return decide(reading, reply, tools, answer=reading.answer, missing=missing)
+        return decide_object(reply, tools, missing="the JSON is neither a tool call nor a final answer")[0]

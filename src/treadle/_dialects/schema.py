@@ -12,9 +12,9 @@ import msgspec
 
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import BOOLEAN, STRING, Alternatives, const, json_format, record, text_for
+from treadle._dialects.describe import encode_json
 from treadle._dialects.prompts import SCHEMA, SCHEMA_REFORMAT
-from treadle._dialects.reading.reply import by_name, read
-from treadle._dialects.text import TextDialect, decide, encode_json, is_cut
+from treadle._dialects.text import TextDialect, decide_object
 from treadle._types.profile import Profile
 from treadle._types.request import DecisionNames, Reply, ToolSchema
 
@@ -66,16 +66,11 @@ class SchemaDialect(TextDialect, frozen=True):
         return "\n".join(encode_json(step) for step in steps or [final])
 
     def decode(self, reply: Reply, tools: Sequence[ToolSchema]) -> Decision:
-        reading = read(reply.text, by_name(tools), cut=is_cut(reply))
-        missing = (
-            "the JSON names neither an action nor a final answer"
-            if reading.has_json
-            else "there is no JSON object in it"
-        )
-        decision = decide(reading, reply, tools, answer=reading.answer, missing=missing)
-        if decision.answer is None or not reading.fields:
+        missing = "the JSON names neither an action nor a final answer"
+        decision, fields = decide_object(reply, tools, missing=missing)
+        if decision.answer is None or not fields:
             return decision
-        return msgspec.structs.replace(decision, task_successful=_flag(reading.fields.get("task_successful")))
+        return msgspec.structs.replace(decision, task_successful=_flag(fields.get("task_successful")))
 
 
 def _flag(value: Any) -> bool | None:

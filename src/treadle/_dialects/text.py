@@ -13,7 +13,7 @@ from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.describe import describe, example_args
 from treadle._dialects.prompts import EXAMPLES, FINISH, FRAME, Example, ResultFrame
 from treadle._dialects.reading.extract import CUT_OFF
-from treadle._dialects.reading.reply import Reading
+from treadle._dialects.reading.reply import Reading, by_name, read
 from treadle._dialects.reading.shapes import ParsedCall, thought_in
 from treadle._dialects.watching.base import Watcher
 from treadle._types.messages import AssistantMessage, Message, Part, TextPart, ToolCall, ToolMessage, UserMessage
@@ -180,5 +180,8 @@ def decide(
     return Decision(thought, problem=reading.problem or (CUT_OFF if is_cut(reply) and not reading.text else missing))
 
 
-def encode_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def decide_object(reply: Reply, tools: Sequence[ToolSchema], *, missing: str) -> tuple[Decision, dict[str, Any] | None]:
+    """The decision of a reply that is one JSON object, and what that object has."""
+    reading = read(reply.text, by_name(tools), cut=is_cut(reply))
+    missing = missing if reading.has_json else "there is no JSON object in it"
+    return decide(reading, reply, tools, answer=reading.answer, missing=missing), reading.fields

@@ -101,14 +101,12 @@ def rows() -> list[Row]:
     return [msgspec.json.decode(line, type=Row) for line in text.splitlines() if line]
 
 
-async def calibrate(
-    model: Model, *, tasks: Sequence[Row] | None = None, on_read: Callable[[int, int], None] | None = None
-) -> Calibration:
+async def calibrate(model: Model, *, on_read: Callable[[int, int], None] | None = None) -> Calibration:
     """Read what the model wants at each decision, and derive its thresholds. `on_read` is told how many of how many."""
     refuse_unsuitable(model)
     chosen = choose_dialect("auto", model.profile, allow_native=False).name
     dialect = chosen if chosen in ("direct", "compact", "schema") else "direct"
-    asked = rows() if tasks is None else list(tasks)
+    asked = rows()
     reads: list[Read] = []
     fits: list[Read] = []
     for number, row in enumerate(asked, 1):

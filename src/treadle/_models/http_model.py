@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -20,6 +21,7 @@ from treadle._models.transport.http import Endpoint, Exchange, Timeouts
 from treadle._models.transport.limiter import limiter_for
 from treadle._models.transport.provider_tools import ProviderTool, declared
 from treadle._models.transport.reader import Reader
+from treadle._models.transport.wire import encoded_messages
 from treadle._safety.bounds import Count, bounded
 from treadle._safety.secrets import known_secrets
 from treadle._types.errors import ConfigError, ModelError, TransientModelError
@@ -39,7 +41,7 @@ ALL_ABILITIES = dict.fromkeys(
 
 
 class HttpModel(Closing):
-    """A model behind an HTTP API. A subclass writes the request (`_body`) and reads the response (`_reader`).
+    """A model behind an HTTP API. A subclass has a `writer` of requests and a `reader` of responses.
 
     The key is `api_key` or the provider's variable (`OPENAI_API_KEY` ...); a server on this machine gets none unless
     one is passed. A function as `api_key` is asked for a bearer token before each request. `abilities` overrides
@@ -49,6 +51,10 @@ class HttpModel(Closing):
     """
 
     path = ""
+    api = ""
+    """The name of its format: what was encoded for one is not used for another."""
+    writer: Callable[..., Any]
+    reader: Callable[..., Reader]
     default_provider = ""
     asks_server = False
     """Its protocol is spoken by servers of many kinds: one that is no provider's is asked what it is."""
@@ -105,6 +111,10 @@ class HttpModel(Closing):
         self._limiter = limiter_for(self._connection.base_url, self._connection.api_key, max_concurrency)
         self._endpoints: dict[bool, Endpoint] = {}
 
+    @cached_property
+    def _writer(self) -> Any:
+        return self.writer(self._name, self._profile, self._extra, self._provider_tools)
+
     @classmethod
     def _provider_of(cls, provider: str | Provider) -> Provider:
         return provider if isinstance(provider, Provider) else provider_named(provider or cls.default_provider)
@@ -135,14 +145,6 @@ class HttpModel(Closing):
     def at_home(self) -> bool:
         """True when requests go to the provider itself, not to another server with its protocol."""
         return self._connection.base_url.rstrip("/") == self._provider.base_url.rstrip("/")
-
-    def body_of(self, request: Request) -> bytes:
-        """Encode a request whose reply is not streamed."""
-        return self._body(request, False)
-
-    def reader_of(self, request: Request) -> Reader:
-        """Return the reader of the reply to such a request."""
-        return self._reader(request)
 
     @property
     def searches_tools(self) -> bool:
@@ -236,9 +238,9 @@ class HttpModel(Closing):
         # A reply that is not what the model wants can be broken off only while it comes.
         early = request.answer_from is not None or self._may_be_endless(request)
         streaming = (request.stream or early) and self._profile.streaming
-        reader = self._reader(request)
+        reader = self.reader_of(request)
         limiter = self._limiter
-        body = self._body(request, streaming)
+        body = self.body_of(request, streaming=streaming)
         try:
             while body is not None:
                 endpoint, headers = await self._signed(streaming, body)
@@ -307,13 +309,13 @@ class HttpModel(Closing):
     def _path(self, streaming: bool) -> str:
         return self.path
 
-    def _body(self, request: Request, streaming: bool) -> bytes:
+    def body_of(self, request: Request, *, streaming: bool = False) -> bytes:
         """The body of a request in this provider's format."""
-        raise NotImplementedError
+        return self._writer.body(request, encoded_messages(request, self, self.api), streaming)
 
-    def _reader(self, request: Request) -> Reader:
+    def reader_of(self, request: Request) -> Reader:
         """A new reader of this provider's responses."""
-        raise NotImplementedError
+        return self.reader(self._origin, self._profile, self._name)
 
     def _continuation_body(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
         """The next request of the same call, for a provider that returns its reply in several responses; else None."""

@@ -11,7 +11,8 @@ covers all starts in a text.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import msgspec
 
@@ -105,41 +106,42 @@ class LenientParser(TokenReader):
             return self._number()
         return self._literal()
 
-    def _object(self, depth: int) -> dict[str, Any]:
-        result: dict[str, Any] = {}
+    def _items(self, container: object, closing: str) -> Iterator[str]:
+        """Yield the first character of each thing between brackets, which the caller reads."""
         self._pos += 1
         pending = True  # something was announced (by the bracket or a comma) and has not come yet
-        while True:
-            char = self._skip()
-            if char == "}":
-                self._pos += 1
-                return result
+        while (char := self._skip()) != closing:
             if char == ",":
-                self._comma(pending)
+                self._pos += 1
+                if pending:  # what was announced may have been left out by mistake
+                    self._doubt = EMPTY_PLACE
                 pending = True
-                continue
-            if not char:
-                self._left_open(result, cut=pending)
-                return result
-            if not pending:
+            elif not char:
+                self._left_open(container, cut=pending)
+                return
+            elif pending:
+                yield char
+                pending = False
+            else:
                 self._fail()
+        self._pos += 1
+        if closing == ")" and isinstance(container, list) and len(cast("list[Any]", container)) == 1 and not pending:
+            self._doubt = ONE_IN_PARENTHESES
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for char in self._items(result, "}"):
             key = self._key(char)
             item = CUT if key is CUT else self._member(depth)
             if item is CUT:
                 self._left_open(result, cut=True)
                 if depth == 0 and key is not CUT and self._cut_text is not None:
                     self._partial = (key, self._cut_text)
-                return result
+                break
             if key in result:
                 self._doubt = GIVEN_TWICE
             result[key] = item
-            pending = False
-
-    def _comma(self, pending: bool) -> None:
-        """A comma is passed; where something else was announced, it may have been left out by mistake."""
-        self._pos += 1
-        if pending:
-            self._doubt = EMPTY_PLACE
+        return result
 
     def _key(self, char: str) -> Any:
         self._spend()
@@ -163,30 +165,13 @@ class LenientParser(TokenReader):
 
     def _array(self, depth: int, closing: str) -> list[Any]:
         result: list[Any] = []
-        self._pos += 1
-        pending = True
-        while True:
-            char = self._skip()
-            if char == closing:
-                self._pos += 1
-                if closing == ")" and len(result) == 1 and not pending:
-                    self._doubt = ONE_IN_PARENTHESES
-                return result
-            if char == ",":
-                self._comma(pending)
-                pending = True
-                continue
-            if not char:
-                self._left_open(result, cut=pending)
-                return result
-            if not pending:
-                self._fail()
+        for _ in self._items(result, closing):
             item = self._value(depth + 1)
             if item is CUT:
                 self._left_open(result, cut=True)
-                return result
+                break
             result.append(item)
-            pending = False
+        return result
 
     def _call(self) -> PythonCall:
         match = _TOOL_NAME.match(self._text, self._pos)
@@ -196,24 +181,14 @@ class LenientParser(TokenReader):
         call = PythonCall(match.group(), [], {})
         if self._peek() != "(":
             self._fail()
-        self._pos += 1
         self._keys += 1
-        pending = True
-        while True:
-            char = self._skip()
-            if char == ")":
-                self._pos += 1
-                return call
-            if char == ",":
-                self._comma(pending)
-                pending = True
-                continue
-            if char and not pending:
-                self._fail()
-            if not char or self._argument(call) is CUT:
+        for _ in self._items(call.named, ")"):
+            if self._argument(call) is CUT:
                 self._left_open(call.named, cut=True)
-                return call
-            pending = False
+                break
+        if id(call.named) in self._open:  # also after a whole argument: another one may have followed
+            self._all_values = False
+        return call
 
     def _argument(self, call: PythonCall) -> Any:
         match = WORD.match(self._text, self._pos)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from treadle._dialects.describe import encode_json
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.parsed import Completeness, Parsed, UnreadableJson
 from treadle._dialects.reading.placement import (
@@ -255,7 +256,7 @@ class _Reader:
         pieces = body.split(_GEMMA_QUOTE)
         if len(pieces) % 2 == 0:
             return [ParsedCall(match.group("name"), {}, INCOMPLETE_ARGUMENTS)], len(self._text)
-        body = "".join(_encode(piece) if index % 2 else piece for index, piece in enumerate(pieces))
+        body = "".join(encode_json(piece) if index % 2 else piece for index, piece in enumerate(pieces))
         try:
             parsed = LenientParser(body).parse(0)
         except UnreadableJson:
@@ -332,10 +333,6 @@ class _Reader:
 
     def _completeness(self, parsed: Parsed) -> Completeness:
         return parsed.completeness(self._cut)
-
-
-def _encode(text: str) -> str:
-    return msgspec.json.encode(text).decode()
 
 
 def _parameter(text: str) -> str:

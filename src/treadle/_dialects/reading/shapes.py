@@ -16,6 +16,7 @@ from msgspec import Struct
 from treadle._dialects.reading.coerce import coerce
 from treadle._dialects.reading.lenient import parse_all
 from treadle._dialects.reading.parsed import COMPLETE, Completeness, PythonCall, UnreadableJson
+from treadle._models.transport.wire import as_dict, as_list
 from treadle._types.request import ToolSchema
 
 Tools = Mapping[str, ToolSchema]
@@ -154,14 +155,12 @@ def _call(fields: dict[str, Any], tools: Tools, completeness: Completeness) -> P
 
 def properties_of(tool: ToolSchema) -> dict[str, Any]:
     """The schemas of a tool's parameters by name."""
-    properties: Any = tool.parameters.get("properties")
-    return cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+    return as_dict(tool.parameters.get("properties"))
 
 
 def parameter_schema(tool: ToolSchema, name: str) -> dict[str, Any]:
     """The schema of one parameter; empty when there is none or it is a bare `true`."""
-    schema: Any = properties_of(tool).get(name)
-    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    return as_dict(properties_of(tool).get(name))
 
 
 def make_call(name: str, args: Any, tools: Tools, *, complete: bool = True, repaired: str = "") -> ParsedCall:
@@ -212,8 +211,7 @@ def _only_parameter(tool: ToolSchema | None) -> str:
     """The parameter a bare value must belong to: the only required one, or the only one."""
     if tool is None:
         return ""
-    required: Any = tool.parameters.get("required") or list(properties_of(tool))
-    names = cast("list[Any]", required) if isinstance(required, list) else []
+    names = as_list(tool.parameters.get("required") or list(properties_of(tool)))
     return str(names[0]) if len(names) == 1 else ""
 
 

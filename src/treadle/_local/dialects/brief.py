@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 from treadle._dialects.base import Decision, Encoding, Prompts
 from treadle._dialects.constraint import Alternatives, Schema, const, json_format, record, text_for
+from treadle._dialects.describe import encode_json
 from treadle._dialects.schema import FINAL, SchemaDialect
-from treadle._dialects.text import encode_json, labelled, observation, safe_name
+from treadle._dialects.text import labelled, observation, safe_name
 from treadle._local.dialects.prompts import BRIEF, BRIEF_ANSWER, BRIEF_REFORMAT, BRIEF_TASK, BRIEF_TRY_AGAIN
 from treadle._types.messages import Message, TextPart, ToolMessage
 from treadle._types.profile import Profile

@@ -15,11 +15,12 @@ import msgspec
 
 from treadle._dialects.base import Decision, Encoding
 from treadle._dialects.constraint import Alternatives, const, json_format, record
+from treadle._dialects.describe import encode_json
 from treadle._dialects.prompts import Example
 from treadle._dialects.reading.extract import strict
 from treadle._dialects.reading.reply import by_name
 from treadle._dialects.schema import FINAL, SchemaDialect
-from treadle._dialects.text import encode_json, labelled, observation
+from treadle._dialects.text import labelled, observation
 from treadle._local.dialects.prompts import COMPACT, DIRECT_REFORMAT
 from treadle._types.messages import Message, ToolMessage
 from treadle._types.profile import Profile

@@ -22,6 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle._local.weights.files import is_whole, unpack
 from treadle._local.weights.weights import cache_dir
 from treadle._safety.logs import get_logger
 
@@ -94,24 +95,14 @@ def unpacked(code: Code, native: Path) -> Path:
     home = hashlib.sha256(os.fsencode(native.resolve())).hexdigest()[:16]
     folder = cache_dir() / "cpu" / home
     path = folder / code.file
-    if not path.is_file() or _digest(path.read_bytes()) != code.sha256:
-        content = lzma.decompress((files("treadle._local.runtime") / "cpu" / f"{code.file}.xz").read_bytes())
-        if _digest(content) != code.sha256:
-            raise OSError(f"{code.file}.xz of this package has changed")
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        part.write_bytes(content)
-        part.replace(path)  # whole or not there, whoever else unpacks it at the same time
+    if not is_whole(path, code.sha256):
+        unpack(files("treadle._local.runtime") / "cpu" / f"{code.file}.xz", path, code.sha256)
     link = folder / native.name
     if not link.exists():
         part = link.with_name(f"{link.name}.{secrets.token_hex(4)}")
         part.symlink_to(native.resolve())
         part.replace(link)
     return path
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _put(ggml: ctypes.CDLL, code: ctypes.CDLL) -> None:

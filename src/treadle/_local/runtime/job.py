@@ -157,14 +157,8 @@ class Job:
             point = decision_point(request)
         if request.seed is not None:
             settings["seed"] = request.seed
-        reader = CompletionReader(
-            ORIGIN,
-            self._name,
-            self._profile,
-            request.format,
-            request.max_tokens or MAX_TOKENS,
-            point,
-        )
+        longest = request.max_tokens or MAX_TOKENS
+        reader = CompletionReader(ORIGIN, self._name, self._profile, request.format, longest, point)
         slot.segments = segments
         alternatives = None if point is not None else self._alternatives()
         if alternatives is None:

@@ -14,10 +14,11 @@ from treadle._local.runtime.slots import Segment
 from treadle._models.openai.chat_wire import enforceable, plain_schema
 from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost, error_in_reply
+from treadle._models.transport.reader import Reader
 from treadle._models.transport.wire import ThinkSplitter, encode, with_cost
 from treadle._types.errors import ContextOverflowError, RequestRefusedError
 from treadle._types.profile import Profile
-from treadle._types.request import Delta, OutputFormat, ReasoningDelta, Reply, Request, TextDelta
+from treadle._types.request import Delta, OutputFormat, Reply, Request
 from treadle._types.usage import Usage
 
 MARKUP = re.compile(
@@ -128,7 +129,7 @@ class _Chunk(Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Chunk)
 
 
-class CompletionReader:
+class CompletionReader(Reader):
     """Reads one completion, including the tokens that the model wrote."""
 
     def __init__(
@@ -140,21 +141,16 @@ class CompletionReader:
         max_tokens: int,
         point: DecisionPoint | None = None,
     ) -> None:
+        super().__init__(origin, profile, name)
         self.written = ""
         self._point = point
         self._endless = EndlessText() if wanted is not None and profile.small else None
         self._progress = _Progress()
         self.tokens: tuple[int, ...] = ()
         """The tokens of `written`; empty when they do not add up to exactly that text."""
-        self._origin = origin
-        self._name = name
         self._opening = opening_of(wanted)
-        self._window = profile.window or 0
-        self._prices = profile.prices
         self._reply_tokens = min(max_tokens, MIN_REPLY_TOKENS)
         self._splitter = ThinkSplitter()
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
         self._collected: list[int] = []
         self._last: _Chunk | None = None
         self._first = _Timings()
@@ -170,16 +166,13 @@ class CompletionReader:
         """Take a text of the reply that the model need not write."""
         self.is_whole = False
         self.written += text
-        return self._kept(self._splitter.feed(text))
+        out: list[Delta] = []
+        self._keep(self._splitter.feed(text), out)
+        return out
 
     def go_on(self) -> None:
         """Read another piece."""
         self._last = None
-
-    def _kept(self, deltas: list[Delta]) -> list[Delta]:
-        self._text += [delta.text for delta in deltas if isinstance(delta, TextDelta)]
-        self._reasoning += [delta.text for delta in deltas if isinstance(delta, ReasoningDelta)]
-        return deltas
 
     def feed(self, payload: bytes) -> Sequence[Delta]:
         try:
@@ -205,10 +198,10 @@ class CompletionReader:
             self.written += choice.text
             if self._endless is not None:
                 self._endless.feed(choice.text)
-            out += self._splitter.feed(choice.text)
+            self._keep(self._splitter.feed(choice.text), out)
         if choice.finish_reason:
             self._last = chunk
-            out += self._splitter.end()
+            self._keep(self._splitter.end(), out)
             if not self.sampled:
                 self._first = chunk.timings
             self.sampled += chunk.timings.predicted_n
@@ -217,7 +210,7 @@ class CompletionReader:
             whole = self.is_whole is None and chunk.verbose.stop_type == "eos"
             if whole and len(self._collected) == chunk.timings.predicted_n:
                 self.tokens = tuple(self._collected[:-1])
-        return self._kept(out)
+        return out
 
     @property
     def read(self) -> int:
@@ -227,10 +220,10 @@ class CompletionReader:
     @property
     def needs_no_more(self) -> bool:
         """Return whether the rest of the reply need not be written."""
-        return self._broken_off or self._is_endless
+        return self._contradicted or self._is_endless
 
     @property
-    def _broken_off(self) -> bool:
+    def _contradicted(self) -> bool:
         """Return whether the reply is not what the model wanted."""
         return self._point is not None and self._point.contradicted
 
@@ -244,33 +237,27 @@ class CompletionReader:
             if not self.needs_no_more:
                 raise connection_lost(self._origin, "the runtime ended before the reply was complete")
             read = self._progress
-            usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._prices)
-            finish = "stop" if self._broken_off else "length"
-            return Reply(self.written, (), "", finish, usage, self._name, options=options, broken_off=self._broken_off)
+            usage = with_cost(Usage(read.total, len(self._collected), read.cache, requests=1), self._profile.prices)
+            finish = "stop" if self._contradicted else "length"
+            return Reply(
+                self.written, (), "", finish, usage, self._name, options=options, broken_off=self._contradicted
+            )
         read, cached = self._first.cache_n + self._first.prompt_n, self._first.cache_n
         timings = self._last.timings
         written = timings.cache_n + timings.prompt_n + timings.predicted_n - read
-        usage = with_cost(Usage(read, written, cached, requests=1), self._prices)
+        usage = with_cost(Usage(read, written, cached, requests=1), self._profile.prices)
         cut = self._last.choices[0].finish_reason == "length" and not self.is_whole
-        finish = "length" if cut else "stop"
-        return Reply(
-            "".join(self._text),
-            (),
-            "".join(self._reasoning),
-            finish,
-            usage,
-            self._name,
-            self._last.id,
-            options=options,
-        )
+        finish, text, reasoning = "length" if cut else "stop", "".join(self._text), "".join(self._reasoning)
+        return Reply(text, (), reasoning, finish, usage, self._name, self._last.id, options=options)
 
     def _check_window(self, prompt: int) -> None:
         if self.sampled:  # a part of the prompt is the reply
             return
-        if self._window and prompt + self._reply_tokens > self._window:
+        window = self._profile.window or 0
+        if window and prompt + self._reply_tokens > window:
             text = (
                 f"the prompt has {prompt} tokens and the reply needs {self._reply_tokens}, "
-                f"but the window has {self._window}; use a larger n_ctx"
+                f"but the window has {window}; use a larger n_ctx"
             )
             raise ContextOverflowError(self._origin.message(text), provider=self._origin.provider)
 

@@ -6,10 +6,8 @@ They are unpacked into the user's cache when their model is loaded.
 
 from __future__ import annotations
 
-import hashlib
 import lzma
 import os
-import secrets
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle._local.dialects.compact import ADAPTER_FORMAT
+from treadle._local.weights.files import is_whole, unpack
 from treadle._local.weights.gguf import texts_of
 from treadle._local.weights.weights import cache_dir
 from treadle._safety.logs import get_logger
@@ -76,20 +75,14 @@ def unpacked(adapter: Adapter | None) -> str:
     if adapter is None or not adapter.sha256:
         return adapter.path if adapter else ""
     path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
-    if not _is_whole(path, adapter):
+    if not is_whole(path, adapter.sha256):
         packed = _packed(adapter)
         if packed is None:
             raise _damaged(adapter, "its file is gone")
         try:
-            content = lzma.decompress(packed.read_bytes())
+            unpack(packed, path, adapter.sha256)
         except (OSError, lzma.LZMAError) as error:
             raise _damaged(adapter, str(error)) from None
-        if hashlib.sha256(content).hexdigest() != adapter.sha256:
-            raise _damaged(adapter, "its contents have changed")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        part.write_bytes(content)
-        part.replace(path)  # whole or not there, whoever else unpacks it at the same time
     return str(path)
 
 
@@ -100,10 +93,6 @@ def _packed(adapter: Adapter) -> Traversable | None:
     except ModuleNotFoundError:
         return None
     return file if file.is_file() else None
-
-
-def _is_whole(path: Path, adapter: Adapter) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == adapter.sha256
 
 
 def _damaged(adapter: Adapter, why: str) -> ModelError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import lzma
 import os
 import secrets
 import shutil
@@ -10,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TextIO
 
@@ -87,6 +90,22 @@ def _remove_dead(path: Path, token: str) -> None:
         aside.rename(path)
     else:
         aside.unlink(missing_ok=True)
+
+
+def is_whole(path: Path, sha256: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def unpack(packed: Traversable, path: Path, sha256: str) -> None:
+    """Write what a compressed file of a package has in it to a path of the cache; an `OSError` or `LZMAError` where it
+    has not what it should."""
+    content = lzma.decompress(packed.read_bytes())
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise OSError("its contents have changed")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    part.write_bytes(content)
+    part.replace(path)  # whole or not there, whoever else unpacks it at the same time
 
 
 def require_space(folder: Path, size: int) -> None:

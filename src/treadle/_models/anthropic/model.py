@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Any
 
 from treadle._models.anthropic.reader import MessagesReader
@@ -33,6 +32,9 @@ class AnthropicModel(HttpModel):
     Turns that the provider pauses are continued inside one call.
     """
 
+    api = API
+    writer = MessagesWriter
+    reader = MessagesReader
     default_provider = "anthropic"
     media = ANTHROPIC
     provider_tool_forms = {
@@ -45,10 +47,6 @@ class AnthropicModel(HttpModel):
     def searches_tools(self) -> bool:
         """True when its API can search deferred tools."""
         return re.search(r"claude-(?:[123]\b|instant|haiku-4)", self._name) is None and "claude" in self._name
-
-    @cached_property
-    def _writer(self) -> MessagesWriter:
-        return MessagesWriter(self._name, self._profile, self._extra, provider_tools=self._provider_tools)
 
     def _endpoint(self, streaming: bool) -> Endpoint:
         # Named in every request: a message may refer to a file that was uploaded there.
@@ -63,12 +61,6 @@ class AnthropicModel(HttpModel):
     def _path(self, streaming: bool) -> str:
         # Other servers with this protocol give their address without the version, as Anthropic's SDKs do.
         return "/messages" if self._connection.base_url.endswith("/v1") else "/v1/messages"
-
-    def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded_messages(request, self, API), streaming)
-
-    def _reader(self, request: Request) -> MessagesReader:
-        return MessagesReader(self._origin, self._profile, self._name)
 
     def _continuation_body(self, request: Request, streaming: bool, reader: MessagesReader) -> bytes | None:
         if not reader.paused or reader.continuations >= MAX_CONTINUATIONS:

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
 
 from treadle._models.media import inline, source_of
-from treadle._models.transport.block_messages import BlockForms, Part, blocks, visible
+from treadle._models.transport.block_messages import (
+    UNSTREAMED_CAP,
+    BlockForms,
+    Part,
+    blocks,
+    marked,
+    thinks,
+    visible,
+    written,
+)
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode
 from treadle._models.transport.writer import Writer, is_reply
-from treadle._types.messages import (
-    AssistantMessage,
-    Content,
-    ImagePart,
-    MediaPart,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
-from treadle._types.messages import (
-    Part as MessagePart,
-)
+from treadle._types.messages import AssistantMessage, Content, ImagePart, MediaPart, TextPart, ToolCall, ToolMessage
+from treadle._types.messages import Part as MessagePart
 from treadle._types.profile import Profile
-from treadle._types.request import OutputFormat, Request, ToolSchema
+from treadle._types.request import Request, ToolSchema
 
 API = "anthropic.messages"
 DEFAULT_CAP = 4_096
 TOOL_SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
-UNSTREAMED_CAP = 21_000
-"""A reply that is not streamed keeps the connection silent while it is written; longer ones would exceed the
-time-out."""
 _CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 _SUPPORTED_KEYWORDS = frozenset(
     (
@@ -63,15 +58,14 @@ class MessagesWriter(Writer):
         name: str,
         profile: Profile,
         extra: Mapping[str, Any],
-        head: Mapping[str, str] | None = None,
         provider_tools: Sequence[Any] = (),
+        head: Mapping[str, str] | None = None,
     ) -> None:
         """`head` replaces the model's name at the beginning of the body, where the address has the name."""
         super().__init__(name, profile, extra, provider_tools)
         self._head = {"model": name} if head is None else dict(head)
         self._output_config = as_dict(self._extra.pop("output_config", None))
-        thinking = as_dict(self._extra.get("thinking")).get("type")
-        self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
+        self._thinks = thinks(self._extra, profile)
 
     def body(
         self,
@@ -83,10 +77,8 @@ class MessagesWriter(Writer):
     ) -> bytes:
         """The body of a request. To continue a paused turn, `paused` has its blocks so far and `container` the place
         where the provider's own tools ran."""
-        parts = encoded.update(request.messages, partial(BLOCKS.part, self._name))
-        count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
-        system = b",".join(part.blocks for part in parts[:count])
-        turns = BLOCKS.turns(parts[count:])
+        instructions, turns = BLOCKS.conversation(self._name, request, encoded)
+        system = b",".join(instructions)
         if unfinished := list(paused):
             turns.append(Part("assistant", blocks(unfinished)))
         settings = self._extra | self._settings(request, streaming) | ({"container": container} if container else {})
@@ -100,13 +92,10 @@ class MessagesWriter(Writer):
                 system = _with_cache_mark(system)
             elif tools:
                 tools = _with_cache_mark(tools[:-1]) + b"]"
-            users = [index for index, turn in enumerate(turns) if turn.role == "user"]
-            for index in users[-2:]:
-                turns[index] = Part("user", _with_cache_mark(turns[index].blocks))
+            turns = marked(turns, _with_cache_mark)
         if system:
             system = b',"system":[' + system + b"]"
-        messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
-        return b'%b%b%b,"messages":[%b]}' % (head, tools, system, messages)
+        return b'%b%b%b,"messages":[%b]}' % (head, tools, system, written(turns))
 
     def _settings(self, request: Request, streaming: bool) -> dict[str, Any]:
         profile = self._profile
@@ -121,8 +110,8 @@ class MessagesWriter(Writer):
         if request.tools and (choice := self._tool_choice(request.tool_choice)):
             settings["tool_choice"] = choice
         output = dict(self._output_config)
-        if request.format is not None and (wanted := self._format(request.format)):
-            output["format"] = wanted
+        if (wanted := self._schema(request)) is not None:
+            output["format"] = {"type": "json_schema", "schema": enforceable(wanted.schema)}
         if output:
             settings["output_config"] = output
         return settings
@@ -130,11 +119,6 @@ class MessagesWriter(Writer):
     def _tool_choice(self, choice: str) -> dict[str, Any] | None:
         named = {"type": "tool", "name": choice}
         return self._chosen(choice, none={"type": "none"}, required={"type": "any"}, named=named)
-
-    def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
-        if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
-            return None
-        return {"type": "json_schema", "schema": enforceable(wanted.schema)}
 
 
 def _with_cache_mark(blocks: bytes) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -19,9 +18,7 @@ from treadle._models.catalog.providers import Provider
 from treadle._models.http_model import HttpModel
 from treadle._models.media import BEDROCK
 from treadle._models.transport.http import Endpoint
-from treadle._models.transport.wire import encoded_messages
 from treadle._types.errors import ConfigError, MissingExtraError, ModelError, RequestRefusedError, TransientModelError
-from treadle._types.request import Request
 
 _EXPIRED = ("expiredtoken", "token has expired", "security token included in the request is expired")
 
@@ -34,6 +31,9 @@ class BedrockModel(HttpModel):
     signature. Fields of one model alone go into `extra_body={"additionalModelRequestFields": {...}}`.
     """
 
+    api = API
+    writer = ConverseWriter
+    reader = ConverseReader
     default_provider = "bedrock"
     media = BEDROCK
     encoded_path = True
@@ -71,18 +71,8 @@ class BedrockModel(HttpModel):
             session_token=session_token,
         )
 
-    @cached_property
-    def _writer(self) -> ConverseWriter:
-        return ConverseWriter(self._name, self._profile, self._extra)
-
     def _path(self, streaming: bool) -> str:
         return f"/model/{quote(self._name, safe='-_.~')}/{'converse-stream' if streaming else 'converse'}"
-
-    def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded_messages(request, self, API), streaming)
-
-    def _reader(self, request: Request) -> ConverseReader:
-        return ConverseReader(self._origin, self._profile, self._name)
 
     async def _signed(self, streaming: bool, body: bytes) -> tuple[Endpoint, Mapping[str, str] | None]:
         endpoint = self._endpoint(streaming)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from treadle._models.media import inline, source_of
-from treadle._models.transport.block_messages import BlockForms, Part, visible
+from treadle._models.transport.block_messages import UNSTREAMED_CAP, BlockForms, Part, marked, thinks, visible, written
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, encode
 from treadle._models.transport.writer import Writer, is_reply
 from treadle._types.errors import ConfigError
-from treadle._types.messages import (
-    AssistantMessage,
-    Content,
-    ImagePart,
-    MediaPart,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-)
+from treadle._types.messages import AssistantMessage, Content, ImagePart, MediaPart, TextPart, ToolCall, ToolMessage
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
@@ -32,31 +23,26 @@ NO_CALLS = "Do not call a tool now: answer in words."
 _CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
 _CACHES = re.compile(r"claude|nova", re.IGNORECASE)
 _CLAUDE = re.compile(r"claude", re.IGNORECASE)
-UNSTREAMED_CAP = 21_000
-"""A reply that is not streamed keeps the connection silent while it is written."""
 
 
 class ConverseWriter(Writer):
-    def __init__(self, name: str, profile: Profile, extra: Mapping[str, Any]) -> None:
-        super().__init__(name, profile, extra)
+    def __init__(
+        self, name: str, profile: Profile, extra: Mapping[str, Any], provider_tools: Sequence[Any] = ()
+    ) -> None:
+        super().__init__(name, profile, extra, provider_tools)
         self._inference = as_dict(self._extra.pop("inferenceConfig", None))
-        thinking = as_dict(as_dict(self._extra.get("additionalModelRequestFields")).get("thinking")).get("type")
-        self._thinks = thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
+        self._thinks = thinks(as_dict(self._extra.get("additionalModelRequestFields")), profile)
         self._caches = bool(_CACHES.search(name))
         self._is_claude = bool(_CLAUDE.search(name))
 
     def body(self, request: Request, encoded: EncodedMessages[Part], streaming: bool) -> bytes:
-        parts = encoded.update(request.messages, partial(BLOCKS.part, self._name))
-        count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
-        system = [part.blocks for part in parts[:count]]
-        turns = BLOCKS.turns(parts[count:])
+        system, turns = BLOCKS.conversation(self._name, request, encoded)
         # Writing into the cache costs extra, and a single question without tools is unlikely to be continued.
         caches = self._caches and (bool(request.tools) or len(turns) > 1)
         if caches and system:
             system.append(_CACHE_POINT)
         if caches:
-            for index in [number for number, turn in enumerate(turns) if turn.role == "user"][-2:]:
-                turns[index] = Part("user", turns[index].blocks + b"," + _CACHE_POINT)
+            turns = marked(turns, lambda blocks: blocks + b"," + _CACHE_POINT)
         if request.tools and request.tool_choice == "none":
             system.append(encode({"text": NO_CALLS}))
         pieces = [encode(settings)[1:-1]] if (settings := self._settings(request, streaming)) else []
@@ -64,8 +50,7 @@ class ConverseWriter(Writer):
             pieces.append(self._tool_config(request, encoded, mark=caches and not system))
         if system:
             pieces.append(b'"system":[%b]' % b",".join(system))
-        messages = b",".join(b'{"role":"%b","content":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
-        return b"{%b}" % b",".join([*pieces, b'"messages":[%b]' % messages])
+        return b"{%b}" % b",".join([*pieces, b'"messages":[%b]' % written(turns)])
 
     def _tool_config(self, request: Request, encoded: EncodedMessages[Part], *, mark: bool) -> bytes:
         tools = encoded.encode_tools(request.tools, _tool)
@@ -90,20 +75,19 @@ class ConverseWriter(Writer):
         settings = dict(self._extra)
         if config:
             settings["inferenceConfig"] = config
-        if request.format is not None and (wanted := self._format(request.format)):
-            settings["outputConfig"] = as_dict(settings.get("outputConfig")) | {"textFormat": wanted}
+        if (wanted := self._schema(request)) is not None:
+            settings["outputConfig"] = as_dict(settings.get("outputConfig")) | {"textFormat": _format(wanted)}
         return settings
 
     def _tool_choice(self, choice: str) -> dict[str, Any] | None:
         return self._chosen(choice, none=None, required={"any": {}}, named={"tool": {"name": choice}})
 
-    def _format(self, wanted: OutputFormat) -> dict[str, Any] | None:
-        if wanted.kind != "schema" or wanted.schema is None or not self._profile.json_schema:
-            return None
-        from treadle._models.anthropic.wire import enforceable  # the models with this ability are Anthropic's
 
-        schema = encode(enforceable(wanted.schema)).decode()
-        return {"type": "json_schema", "structure": {"jsonSchema": {"schema": schema, "name": wanted.name}}}
+def _format(wanted: OutputFormat) -> dict[str, Any]:
+    from treadle._models.anthropic.wire import enforceable  # the models with this ability are Anthropic's
+
+    schema = encode(enforceable(wanted.schema)).decode()
+    return {"type": "json_schema", "structure": {"jsonSchema": {"schema": schema, "name": wanted.name}}}
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -70,30 +70,22 @@ def _kind(entry: dict[str, Any]) -> str:
 def question_for(kind: str, name: str, count: int) -> Question | None:
     """Return what to ask such a server about a model of which its list does not tell all; `count` is the number it
     lists."""
-    match kind:
-        case "llamacpp":
-            return Question("/props" if count <= 1 else f"/props?model={_quoted(name)}")
-        case "ollama":
-            return Question("/api/show", {"model": name})
-        case "lmstudio":
-            return Question("/api/v0/models")
-        case "tgi":
-            return Question("/info")
-        case "litellm":
-            return Question("/model/info")
-        case _:
-            return None
+    if kind not in _SERVERS:
+        return None
+    path = _SERVERS[kind][0]
+    if kind == "ollama":
+        return Question(path, {"model": name})
+    return Question(f"{path}?model={_quoted(name)}" if kind == "llamacpp" and count > 1 else path)
 
 
 def read_contact(kind: str, name: str, listed: list[dict[str, Any]], told: Mapping[str, Any]) -> Contact:
     """The facts in a list of models and in the answer to the question for such a server."""
     models = tuple(entry_name for entry in listed if (entry_name := _name(entry)) and "embed" not in entry_name.lower())
     entry = next((entry for entry in listed if entry.get("id") == name), as_dict(None))
-    reader = _READERS.get(kind)
     window = next((found for field in _WINDOWS if (found := _window(entry, field))), None)
     general: dict[str, Any] = {"server": kind, "name": name, "models": models, "window": window}
     general["family"] = as_text(entry.get("root"))[:MAX_NAME] or name
-    specific = reader(name, entry, dict(told)) if reader is not None else {}
+    specific = _SERVERS[kind][1](name, entry, dict(told)) if kind in _SERVERS else {}
     return Contact(**(general | {field: value for field, value in specific.items() if value not in (None, "")}))
 
 
@@ -164,7 +156,14 @@ def _litellm(name: str, entry: dict[str, Any], told: dict[str, Any]) -> dict[str
     }
 
 
-_READERS = {"llamacpp": _llamacpp, "ollama": _ollama, "lmstudio": _lmstudio, "tgi": _tgi, "litellm": _litellm}
+_SERVERS = {
+    "llamacpp": ("/props", _llamacpp),
+    "ollama": ("/api/show", _ollama),
+    "lmstudio": ("/api/v0/models", _lmstudio),
+    "tgi": ("/info", _tgi),
+    "litellm": ("/model/info", _litellm),
+}
+"""Where each tells what its list does not, and how that is read."""
 
 
 def _prices(info: dict[str, Any]) -> Prices | None:

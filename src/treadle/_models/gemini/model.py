@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from urllib.parse import quote
 
 from treadle._models.gemini.reader import GeminiReader
@@ -19,6 +18,9 @@ MAX_CONTINUATIONS = 9
 class GeminiModel(HttpModel):
     """`GeminiModel("gemini-2.5-flash", extra_body={...})`: more of `generationConfig`, such as a thinking budget."""
 
+    api = API
+    writer = GeminiWriter
+    reader = GeminiReader
     default_provider = "gemini"
     media = GEMINI
     provider_tool_forms = {
@@ -27,21 +29,12 @@ class GeminiModel(HttpModel):
         "web_fetch": {"urlContext": {}},
     }
 
-    @cached_property
-    def _writer(self) -> GeminiWriter:
-        return GeminiWriter(self._name, self._profile, self._extra, self._provider_tools)
-
     def _path(self, streaming: bool) -> str:
         method = "streamGenerateContent?alt=sse" if streaming else "generateContent"
         return f"/models/{quote(self._name.removeprefix('models/'))}:{method}"
 
-    def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded_messages(request, self, API))
-
-    def _reader(self, request: Request) -> GeminiReader:
-        return GeminiReader(self._origin, self._profile, self._name)
-
     def _continuation_body(self, request: Request, streaming: bool, reader: GeminiReader) -> bytes | None:
         if not reader.continuation_token or reader.continuations >= MAX_CONTINUATIONS:
             return None
-        return self._writer.body(request, encoded_messages(request, self, API), reader.start_continuation())
+        messages = encoded_messages(request, self, API)
+        return self._writer.body(request, messages, streaming, reader.start_continuation())

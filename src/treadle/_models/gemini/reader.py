@@ -82,9 +82,9 @@ class GeminiReader(Reader):
             self._parts.append(part | {"functionCall": call | {"id": opened.id}})
         else:
             self._add_text(text, out)
-            self._keep(part, text)
+            self._keep_part(part, text)
 
-    def _keep(self, part: dict[str, Any], text: str) -> None:
+    def _keep_part(self, part: dict[str, Any], text: str) -> None:
         """Keep a part with a signature as it came; plain text is joined to the text before it."""
         last = self._parts[-1] if self._parts else None
         if last is not None and last.keys() == part.keys() == {"text"}:

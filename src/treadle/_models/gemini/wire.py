@@ -10,7 +10,7 @@ import msgspec
 
 from treadle._models.gemini.schema import gemini_schema
 from treadle._models.media import inline, source_of
-from treadle._models.transport.block_messages import Part, blocks, joined_turns
+from treadle._models.transport.block_messages import Part, blocks, joined_turns, written
 from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages, arguments_of, as_dict, as_list, encode, media_of_results
 from treadle._models.transport.writer import Writer, is_reply
@@ -41,8 +41,9 @@ class GeminiWriter(Writer):
         self._config = as_dict(self._extra.pop("generationConfig", None))
         self._signs = bool(re.search(r"gemini-[3-9]", name))
 
-    def body(self, request: Request, encoded: EncodedMessages[Part], continuation: str = "") -> bytes:
-        """The body of a request; `continuation` is the token that requests the rest of a reply."""
+    def body(self, request: Request, encoded: EncodedMessages[Part], streaming: bool, continuation: str = "") -> bytes:
+        """The body of a request, which is the same for a stream; `continuation` is the token that requests the rest of
+        a reply."""
         parts = encoded.update(request.messages, self._message)
         system = b",".join(part.blocks for part in parts if part.role == "system")
         settings: dict[str, Any] = dict(self._extra)
@@ -59,8 +60,7 @@ class GeminiWriter(Writer):
         if system:
             pieces.append(b'"systemInstruction":{"parts":[%b]}' % system)
         turns = joined_turns([part for part in parts if part.role != "system"])
-        contents = b",".join(b'{"role":"%b","parts":[%b]}' % (turn.role.encode(), turn.blocks) for turn in turns)
-        pieces.append(b'"contents":[%b]' % contents)
+        pieces.append(b'"contents":[%b]' % written(turns, b"parts"))
         return b"{%b}" % b",".join(pieces)
 
     def _settings(self, request: Request) -> dict[str, Any]:

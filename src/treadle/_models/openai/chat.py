@@ -8,9 +8,8 @@ from treadle._lazy import load
 from treadle._models.http_model import HttpModel, Reader
 from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
-from treadle._models.openai.chat_wire import ChatWriter
+from treadle._models.openai.chat_wire import API, ChatWriter
 from treadle._models.transport.decision import decision_point
-from treadle._models.transport.wire import encoded_messages
 from treadle._types.request import Request
 
 MAX_TOKENS = 1024
@@ -22,6 +21,7 @@ class OpenAIModel(HttpModel):
     base_url="http://localhost:8000/v1")`."""
 
     path = "/chat/completions"
+    api = API
     default_provider = "openai"
     asks_server = True
 
@@ -36,16 +36,16 @@ class OpenAIModel(HttpModel):
     def _adapt(self) -> None:
         self.__dict__.pop("_writer", None)
 
-    def _body(self, request: Request, streaming: bool) -> bytes:
+    def body_of(self, request: Request, *, streaming: bool = False) -> bytes:
         if self._as_in_process and not request.tools:
             # What such a model writes by chance is worse, and it may never end: the defaults are those in process.
             request = request.replace(
                 temperature=0.0 if request.temperature is None else request.temperature,
                 max_tokens=request.max_tokens or MAX_TOKENS,
             )
-        return self._writer.body(request, encoded_messages(request, self, "openai.chat"), streaming)
+        return super().body_of(request, streaming=streaming)
 
-    def _reader(self, request: Request) -> Reader:
+    def reader_of(self, request: Request) -> Reader:
         point = None
         if request.decision_after and self._profile.logprobs:
             point = decision_point(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+from treadle._models.openai.chat_wire import API
 from treadle._models.transport.decision import DecisionPoint
 from treadle._models.transport.failures import ONE_REQUEST, Origin, error_in_reply
 from treadle._models.transport.reader import Reader
@@ -19,7 +20,7 @@ from treadle._models.transport.wire import (
     with_cost,
 )
 from treadle._types.profile import Profile
-from treadle._types.request import Delta, Finish, ReasoningDelta, Reply, TextDelta
+from treadle._types.request import Delta, Finish, Reply
 from treadle._types.usage import Usage
 
 _FINISH: dict[str, Finish] = {
@@ -160,32 +161,20 @@ class ChatReader(Reader):
         for field in _REASONING_FIELDS:
             if text := as_text(message.get(field)):
                 self._field = field
-                self._keep([ReasoningDelta(text)], out)
+                self._add_thought(text, out)
                 return
-        thought = "".join(as_text(detail.get("text") or detail.get("summary")) for detail in details)
-        if thought:
-            self._keep([ReasoningDelta(thought)], out)
+        self._add_thought("".join(as_text(detail.get("text") or detail.get("summary")) for detail in details), out)
 
     def _part(self, part: dict[str, Any], out: list[Delta]) -> None:
         """A part of structured content: text, or thoughts that are parts themselves."""
         if part.get("type") == "thinking":
             thought = part.get("thinking")
-            pieces = (
-                [thought] if isinstance(thought, str) else [as_dict(piece).get("text") for piece in as_list(thought)]
-            )
-            self._keep([ReasoningDelta(text) for piece in pieces if (text := as_text(piece))], out)
+            for piece in [{"text": thought}] if isinstance(thought, str) else as_list(thought):
+                self._add_thought(as_text(as_dict(piece).get("text")), out)
         elif text := as_text(part.get("text")):
             self._keep(self._splitter.feed(text), out)
         elif text := as_text(part.get("refusal")):
             self._refusal.append(text)
-
-    def _keep(self, deltas: Sequence[Delta], out: list[Delta]) -> None:
-        for delta in deltas:
-            if isinstance(delta, TextDelta):
-                self._text.append(delta.text)
-            elif isinstance(delta, ReasoningDelta):
-                self._reasoning.append(delta.text)
-        out += deltas
 
     def _detail(self, detail: dict[str, Any]) -> None:
         """Join the pieces of a reasoning detail, which has to be sent back in one piece."""
@@ -276,7 +265,7 @@ class ChatReader(Reader):
         if not self._profile.replay_reasoning or not (self._details or (reasoning and self._field)):
             return None
         keep = {"reasoning_details": self._details} if self._details else {}
-        return {"api": "openai.chat", "provider": self._origin.provider, "field": self._field, "keep": keep}
+        return {"api": API, "provider": self._origin.provider, "field": self._field, "keep": keep}
 
 
 def chat_usage(fields: dict[str, Any], timings: dict[str, Any], profile: Profile) -> Usage:

@@ -30,6 +30,7 @@ from treadle._types.messages import (
 from treadle._types.profile import Profile
 from treadle._types.request import OutputFormat, Request, ToolSchema
 
+API = "openai.chat"
 _TUNING = "_local.runtime.prompt:tuning_settings"
 MAX_CALL_ID = 40
 """The longest id of a call that OpenAI accepts; what asks less of ids takes such a one, too."""
@@ -142,7 +143,7 @@ class ChatWriter(Writer):
     def _thoughts(self, message: AssistantMessage) -> dict[str, Any]:
         """Earlier thoughts in the form they came in; signed ones are sent only to the provider that signed them."""
         stored = message.opaque or {}
-        if stored.get("api") == "openai.chat" and stored.get("provider") == self._provider.name:
+        if stored.get("api") == API and stored.get("provider") == self._provider.name:
             return stored["keep"] or {stored["field"]: message.reasoning}
         field = self._provider.reasoning_field
         return {field: message.reasoning} if field and message.calls else {}

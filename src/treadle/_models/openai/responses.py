@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
-from treadle._models.http_model import HttpModel, Reader
+from treadle._models.http_model import HttpModel
 from treadle._models.media import RESPONSES
 from treadle._models.openai.responses_reader import ResponsesReader
 from treadle._models.openai.responses_wire import API, ResponsesWriter
-from treadle._models.transport.wire import encoded_messages
-from treadle._types.request import Request
 
 
 class ResponsesModel(HttpModel):
     """`ResponsesModel("gpt-5.4", extra_body={"reasoning": {"effort": "low"}})`."""
 
     path = "/responses"
+    api = API
+    writer = ResponsesWriter
+    reader = ResponsesReader
     default_provider = "openai-responses"
     media = RESPONSES
     provider_tool_forms = {
@@ -30,13 +30,3 @@ class ResponsesModel(HttpModel):
         """True when its API can search deferred tools: since gpt-5.4, the smallest aside."""
         version = re.search(r"gpt-(\d+)(?:\.(\d+))?", self._name)
         return version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 4) and "nano" not in self._name
-
-    @cached_property
-    def _writer(self) -> ResponsesWriter:
-        return ResponsesWriter(self._name, self._profile, self._extra, self._provider_tools)
-
-    def _body(self, request: Request, streaming: bool) -> bytes:
-        return self._writer.body(request, encoded_messages(request, self, API), streaming)
-
-    def _reader(self, request: Request) -> Reader:
-        return ResponsesReader(self._origin, self._profile, self._name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from treadle._models.transport.wire import as_dict, as_list, encode
+from treadle._models.transport.wire import EncodedMessages, as_dict, as_list, encode
 from treadle._types.messages import (
     AssistantMessage,
     Content,
@@ -15,7 +16,12 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
+from treadle._types.profile import Profile
+from treadle._types.request import Request
 
+UNSTREAMED_CAP = 21_000
+"""A reply that is not streamed keeps the connection silent while it is written; longer ones would exceed the
+time-out."""
 _GOES_ON = "(The conversation goes on.)"
 
 
@@ -46,6 +52,23 @@ def joined_turns(parts: Sequence[Part]) -> list[Part]:
     return turns
 
 
+def marked(turns: Sequence[Part], mark: Callable[[bytes], bytes]) -> list[Part]:
+    """Mark the last two turns of the user: what comes before a mark is kept in the provider's cache, and each request
+    finds there what the one before it has put in."""
+    last = [index for index, turn in enumerate(turns) if turn.role == "user"][-2:]
+    return [Part(turn.role, mark(turn.blocks)) if index in last else turn for index, turn in enumerate(turns)]
+
+
+def written(turns: Sequence[Part], field: bytes = b"content") -> bytes:
+    return b",".join(b'{"role":"%b","%b":[%b]}' % (turn.role.encode(), field, turn.blocks) for turn in turns)
+
+
+def thinks(settings: Mapping[str, Any], profile: Profile) -> bool:
+    """Tell whether a model of Anthropic's thinks with these settings of a request."""
+    thinking = as_dict(settings.get("thinking")).get("type")
+    return thinking in ("enabled", "adaptive") or (profile.reasoning and thinking != "disabled")
+
+
 class BlockForms(NamedTuple):
     """How each kind of block looks in one API."""
 
@@ -73,12 +96,16 @@ class BlockForms(NamedTuple):
             case ToolMessage():
                 return Part("user", blocks([self.result(message)]))
 
-    def turns(self, parts: Sequence[Part]) -> list[Part]:
-        """The parts with neighbours of one role joined, beginning with the user."""
-        turns = joined_turns(parts)
+    def conversation(
+        self, model: str, request: Request, encoded: EncodedMessages[Part]
+    ) -> tuple[list[bytes], list[Part]]:
+        """The system prompt, and the turns after it, which begin with one of the user."""
+        parts = encoded.update(request.messages, partial(self.part, model))
+        count = next((index for index, part in enumerate(parts) if part.role != "system"), len(parts))
+        turns = joined_turns(parts[count:])
         if not turns or turns[0].role != "user":
             turns.insert(0, Part("user", blocks([self.text(_GOES_ON)])))
-        return turns
+        return [part.blocks for part in parts[:count]], turns
 
     def _assistant(self, model: str, message: AssistantMessage) -> list[Any]:
         stored = message.opaque or {}

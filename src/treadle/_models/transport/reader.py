@@ -79,15 +79,21 @@ class Reader:
     def _document(self, document: Any, out: list[Delta]) -> None:
         raise NotImplementedError
 
+    def _keep(self, deltas: Sequence[Delta], out: list[Delta]) -> None:
+        for delta in deltas:
+            if isinstance(delta, TextDelta):
+                self._text.append(delta.text)
+            elif isinstance(delta, ReasoningDelta):
+                self._reasoning.append(delta.text)
+        out += deltas
+
     def _add_text(self, text: str, out: list[Delta]) -> None:
         if text:
-            self._text.append(text)
-            out.append(TextDelta(text))
+            self._keep([TextDelta(text)], out)
 
     def _add_thought(self, text: str, out: list[Delta]) -> None:
         if text:
-            self._reasoning.append(text)
-            out.append(ReasoningDelta(text))
+            self._keep([ReasoningDelta(text)], out)
 
     def _open_call(self, index: int, call_id: str, name: str, out: list[Delta]) -> CallDelta:
         opened = self._calls.open(call_id, name)

@@ -10,7 +10,7 @@ from treadle._models.transport.provider_tools import joined, wanted
 from treadle._models.transport.wire import EncodedMessages
 from treadle._types.messages import AssistantMessage
 from treadle._types.profile import Profile
-from treadle._types.request import Request, ToolSchema
+from treadle._types.request import OutputFormat, Request, ToolSchema
 
 
 class Writer:
@@ -36,6 +36,12 @@ class Writer:
         if not profile.forced_tool or (self._thinks and not profile.forced_tool_while_thinking):
             return None
         return required if choice == "required" else named
+
+    def _schema(self, request: Request) -> OutputFormat | None:
+        """Return the format of the reply, where it is a schema and the API enforces it."""
+        wanted = request.format
+        is_schema = wanted is not None and wanted.kind == "schema" and wanted.schema is not None
+        return wanted if is_schema and self._profile.json_schema else None
 
     def _tools(
         self,

@@ -92,7 +92,7 @@ class VertexClaude(VertexModel, AnthropicModel):
     @cached_property
     def _writer(self) -> MessagesWriter:
         head = {"anthropic_version": ANTHROPIC_VERSION}
-        return MessagesWriter(self._name, self._profile, self._extra, head, self._provider_tools)
+        return MessagesWriter(self._name, self._profile, self._extra, self._provider_tools, head)
 
     def _method(self, streaming: bool) -> str:
         method = "streamRawPredict" if streaming else "rawPredict"
