@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
@@ -38,22 +38,42 @@ async def ask(model: Model, request: Request = ASK) -> tuple[Reply, list[Delta]]
     return await complete(model, request, deltas.append), deltas
 
 
-def exchange(wire: Wire, answer: Answer, request: Request = ASK, **options: Any) -> tuple[Reply, list[Delta]]:
-    async def main() -> tuple[Reply, list[Delta]]:
-        async with Loopback([answer]) as server:
-            return await ask(wire.model(server.url, **options), request)
+def exchanges(
+    wire: Wire, answers: Sequence[Answer], request: Request = ASK, **options: Any
+) -> list[tuple[Reply, list[Delta]]]:
+    """One exchange for each answer, all with one model at one server."""
+
+    async def main() -> list[tuple[Reply, list[Delta]]]:
+        async with Loopback(answers) as server:
+            model = wire.model(server.url, **options)
+            return [await ask(model, request) for _ in answers]
 
     return run(main())
 
 
-def fails(wire: Wire, answer: Answer, *, streaming: bool, **options: Any) -> ModelError:
-    with pytest.raises(ModelError) as caught:
-        exchange(wire, answer, ASK.replace(stream=streaming), **options)
-    assert KEY not in repr(caught.value)
-    assert KEY not in str(caught.value)
-    assert caught.value.usage.requests == 1
-    assert caught.value.provider
-    return caught.value
+def exchange(wire: Wire, answer: Answer, request: Request = ASK, **options: Any) -> tuple[Reply, list[Delta]]:
+    return exchanges(wire, [answer], request, **options)[0]
+
+
+def all_fail(wire: Wire, answers: Sequence[Answer], *, streaming: bool, **options: Any) -> list[Any]:
+    """The error that each answer leads to."""
+
+    async def main() -> list[ModelError]:
+        errors: list[ModelError] = []
+        async with Loopback(answers) as server:
+            model = wire.model(server.url, **options)
+            for answer in answers:
+                with pytest.raises(ModelError) as caught:
+                    await ask(model, ASK.replace(stream=streaming))
+                    pytest.fail(f"no error from {answer}")
+                assert KEY not in repr(caught.value)
+                assert KEY not in str(caught.value)
+                assert caught.value.usage.requests == 1
+                assert caught.value.provider
+                errors.append(caught.value)
+        return errors
+
+    return run(main())
 
 
 def check(reply: Reply, sample: Sample, wire: Wire) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from models.asking import ASK, BOTH, CALLS, HELLO, SAMPLES, TOOLS, ask, check, exchange, run
+from models.asking import ASK, BOTH, CALLS, HELLO, SAMPLES, THOUGHT, TOOLS, ask, check, exchange, exchanges, run
 from models.clouds import without_cloud_credentials
-from models.contract import HOW, KEY, WIRES, Sample, Wire
+from models.contract import HOW, KEY, WIRES, Wire
 from models.loopback import Answer, Loopback
 from treadle._models.http_model import HttpModel
 from treadle._types.errors import (
@@ -26,27 +26,26 @@ from treadle._types.request import CallDelta, ReasoningDelta, Request, TextDelta
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_a_whole_reply(wire: Wire, sample: Sample):
-    reply, deltas = exchange(wire, wire.whole(sample))
-    check(reply, sample, wire)
-    assert not deltas
+def test_whole_replies(wire: Wire):
+    for sample, (reply, deltas) in zip(SAMPLES, exchanges(wire, [*map(wire.whole, SAMPLES)]), strict=True):
+        check(reply, sample, wire)
+        assert not deltas
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_a_stream(wire: Wire, sample: Sample, how: str):
-    answer = wire.streamed(sample, how)
-    reply, deltas = exchange(wire, answer, ASK.replace(stream=True))
-    check(reply, sample, wire)
-    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
-    assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
-    for index, call in enumerate(reply.calls):
-        mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
-        assert "".join(delta.id for delta in mine) == call.id
-        assert "".join(delta.name for delta in mine) == call.name
-        assert "".join(delta.arguments for delta in mine) == call.arguments
-        assert [delta.done for delta in mine] == [False] * (len(mine) - 1) + [True]
+def test_streams(wire: Wire, how: str):
+    samples = SAMPLES if how != "one" else [THOUGHT, BOTH]  # byte by byte takes long
+    answers = [wire.streamed(sample, how) for sample in samples]
+    for sample, (reply, deltas) in zip(samples, exchanges(wire, answers, ASK.replace(stream=True)), strict=True):
+        check(reply, sample, wire)
+        assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
+        assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
+        for index, call in enumerate(reply.calls):
+            mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
+            assert "".join(delta.id for delta in mine) == call.id
+            assert "".join(delta.name for delta in mine) == call.name
+            assert "".join(delta.arguments for delta in mine) == call.arguments
+            assert [delta.done for delta in mine] == [False] * (len(mine) - 1) + [True]
 
 
 def test_an_eager_tool_can_start_before_the_reply_is_complete(wire: Wire):
@@ -208,11 +207,14 @@ def test_another_model_does_not_use_what_this_one_encoded(wire: Wire):
     assert bodies(wire, [request])[0] == bodies(wire, [request])[0]
 
 
-@pytest.mark.parametrize("choice", ["auto", "none", "required", "add"])
-def test_a_tool_choice_changes_the_request_and_nothing_else(wire: Wire, choice: str):
-    plain, chosen = bodies(wire, [Request(conversation(), TOOLS), Request(conversation(), TOOLS, tool_choice=choice)])
-    assert (plain == chosen) == (choice == "auto")
-    assert wire.sent(json.loads(plain)) == wire.sent(json.loads(chosen))
+def test_a_tool_choice_changes_the_request_and_nothing_else(wire: Wire):
+    choices = ("auto", "none", "required", "add")
+    plain, *chosen = bodies(
+        wire, [Request(conversation(), TOOLS), *(Request(conversation(), TOOLS, tool_choice=one) for one in choices)]
+    )
+    for choice, body in zip(choices, chosen, strict=True):
+        assert (plain == body) == (choice == "auto")
+        assert wire.sent(json.loads(plain)) == wire.sent(json.loads(body)), choice
 
 
 def test_a_price_gives_a_cost(wire: Wire):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from models.asking import CALLS, HELLO, THOUGHT, fails
-from models.contract import KEY, WIRES, Sample, Wire
+from models.asking import CALLS, HELLO, THOUGHT, all_fail
+from models.contract import KEY, WIRES, Wire
 from models.loopback import Answer
 from treadle._models.transport.http import Timeouts
 from treadle._types.errors import (
@@ -18,89 +18,83 @@ from treadle._types.errors import (
 )
 
 pytestmark = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+BOTH_WAYS = pytest.mark.parametrize("streaming", [False, True])
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-def test_transient_statuses(wire: Wire, status: int, streaming: bool):
-    error = fails(wire, wire.error(status, "busy"), streaming=streaming)
-    assert isinstance(error, TransientModelError)
-    assert error.status == status
-    assert error.retry_after is None
-
-
-def test_retry_after(wire: Wire):
-    error = fails(wire, wire.error(429, "busy", **{"retry-after": "3"}), streaming=True)
-    assert isinstance(error, TransientModelError)
-    assert error.retry_after == 3
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_refusals(wire: Wire, status: int):
-    error = fails(wire, wire.error(status, f"key {KEY} is wrong"), streaming=False)
-    assert type(error) is RequestRefusedError
-    assert "is wrong" in str(error)
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_overflow(wire: Wire, streaming: bool):
-    assert isinstance(fails(wire, wire.error(400, wire.overflow), streaming=streaming), ContextOverflowError)
-
-
-def test_an_error_inside_a_stream(wire: Wire):
-    answer = wire.send(*wire.encoded(HELLO)[:3], wire.encoded_error(f"overloaded {KEY}"))
-    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
-
-
-@pytest.mark.parametrize("fault", ["reset", "close"])
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool, fault: str):
-    assert isinstance(fails(wire, Answer(fault=fault, before_headers=True), streaming=streaming), TransientModelError)
-
-
-@pytest.mark.parametrize("changes", [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}])
-@pytest.mark.parametrize("sample", [HELLO, CALLS, THOUGHT])
-def test_a_stream_that_breaks_off(wire: Wire, sample: Sample, changes: dict[str, Any]):
-    answer = wire.send(*wire.encoded(sample)[:-1], **changes)
-    assert isinstance(fails(wire, answer, streaming=True), TransientModelError)
-
-
-def test_a_stream_cut_inside_an_event(wire: Wire):
-    data = b"".join(wire.encoded(HELLO)[:3])
-    assert isinstance(fails(wire, wire.send(data[:-20], no_framing=True), streaming=True), TransientModelError)
-
-
-def test_a_stall(wire: Wire):
-    answer = wire.send(*wire.encoded(HELLO)[:2], fault="stall")
-    assert isinstance(fails(wire, answer, streaming=True, timeout=Timeouts(stall=0.2)), TransientModelError)
-
-
-def test_a_time_out(wire: Wire):
-    answer = Answer(fault="stall", before_headers=True)
-    assert isinstance(fails(wire, answer, streaming=False, timeout=0.2), TransientModelError)
-
-
-@pytest.mark.parametrize("cut", [5, 60])
-def test_a_truncated_body(wire: Wire, cut: int):
-    body = b"".join(wire.whole(HELLO).pieces)
-    assert isinstance(
-        fails(wire, Answer(pieces=[body[:-cut]], length=True, fault="close"), streaming=False), TransientModelError
+@BOTH_WAYS
+def test_statuses(wire: Wire, streaming: bool):
+    transient, refused = (408, 409, 429, 500, 503, 529), (400, 401, 403, 404, 422)
+    for status, error in zip(
+        transient,
+        all_fail(wire, [wire.error(status, "busy") for status in transient], streaming=streaming),
+        strict=True,
+    ):
+        assert isinstance(error, TransientModelError)
+        assert (error.status, error.retry_after) == (status, None)
+    wrong = [wire.error(status, f"key {KEY} is wrong") for status in refused]
+    *others, overflow, slow = all_fail(
+        wire,
+        [*wrong, wire.error(400, wire.overflow), wire.error(429, "busy", **{"retry-after": "3"})],
+        streaming=streaming,
     )
-    assert isinstance(fails(wire, Answer(pieces=[body[:-cut]], no_framing=True), streaming=False), TransientModelError)
+    for error in others:
+        assert type(error) is RequestRefusedError
+        assert "is wrong" in str(error)
+    assert isinstance(overflow, ContextOverflowError)
+    assert isinstance(slow, TransientModelError)
+    assert slow.retry_after == 3
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_page_instead_of_an_answer(wire: Wire, streaming: bool):
-    answer = Answer(pieces=[b"<html><body>Please log in</body></html>"], headers={"content-type": "text/html"})
-    assert type(fails(wire, answer, streaming=streaming)) is BadReplyError
+@BOTH_WAYS
+def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool):
+    answers = [Answer(fault=fault, before_headers=True) for fault in ("reset", "close")]
+    for error in all_fail(wire, answers, streaming=streaming):
+        assert isinstance(error, TransientModelError)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"{}", b"[]", b'"text"', b"17", b'{"a":', b"not json", b"\xff\xfe", b"{" * 200, b'{"choices":7}', b'{"id":"x"}'],
-)
-@pytest.mark.parametrize("streaming", [False, True])
-def test_nonsense_is_a_typed_error(wire: Wire, body: bytes, streaming: bool):
-    answer = wire.send(wire.framed(body)) if streaming else Answer(pieces=[body])
-    error = fails(wire, answer, streaming=streaming)
-    assert isinstance(error, (BadReplyError, TransientModelError))
+def test_a_stream_that_breaks_off_or_has_an_error_in_it(wire: Wire):
+    ends: list[dict[str, Any]] = [{"fault": "reset"}, {"fault": "close"}, {"no_framing": True}, {}]
+    broken = [wire.send(*wire.encoded(sample)[:-1], **end) for sample in (HELLO, CALLS, THOUGHT) for end in ends]
+    inside_an_event = wire.send(b"".join(wire.encoded(HELLO)[:3])[:-20], no_framing=True)
+    overloaded = wire.send(*wire.encoded(HELLO)[:3], wire.encoded_error(f"overloaded {KEY}"))
+    for error in all_fail(wire, [*broken, inside_an_event, overloaded], streaming=True):
+        assert isinstance(error, TransientModelError)
+
+
+def test_silence(wire: Wire):
+    stalled = wire.send(*wire.encoded(HELLO)[:2], fault="stall")
+    (error,) = all_fail(wire, [stalled], streaming=True, timeout=Timeouts(stall=0.2))
+    assert isinstance(error, TransientModelError)
+    (error,) = all_fail(wire, [Answer(fault="stall", before_headers=True)], streaming=False, timeout=0.2)
+    assert isinstance(error, TransientModelError)
+
+
+def test_a_truncated_body(wire: Wire):
+    body = b"".join(wire.whole(HELLO).pieces)
+    cut = [body[:-5], body[:-60]]
+    answers = [Answer(pieces=[left], length=True, fault="close") for left in cut]
+    answers += [Answer(pieces=[left], no_framing=True) for left in cut]
+    for error in all_fail(wire, answers, streaming=False):
+        assert isinstance(error, TransientModelError)
+
+
+@BOTH_WAYS
+def test_nonsense_is_a_typed_error(wire: Wire, streaming: bool):
+    bodies = [
+        b"{}",
+        b"[]",
+        b'"text"',
+        b"17",
+        b'{"a":',
+        b"not json",
+        b"\xff\xfe",
+        b"{" * 200,
+        b'{"choices":7}',
+        b'{"id":"x"}',
+    ]
+    page = Answer(pieces=[b"<html><body>Please log in</body></html>"], headers={"content-type": "text/html"})
+    answers = [wire.send(wire.framed(body)) if streaming else Answer(pieces=[body]) for body in bodies]
+    login, *others = all_fail(wire, [page, *answers], streaming=streaming)
+    assert type(login) is BadReplyError
+    for error in others:
+        assert isinstance(error, (BadReplyError, TransientModelError))

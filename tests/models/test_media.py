@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from base64 import b64encode
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ async def outcome(provider: str, kind: str, way: str, able: bool | None, *, resu
     messages: list[Any] = [UserMessage(content)]
     if result:
         messages = [UserMessage("q"), AssistantMessage(calls=(ToolCall("c", "t"),)), ToolMessage("c", "t", content)]
-    written = model._body(Request([shown(message, model.profile) for message in messages]), False)
+    written = model.body_of(Request([shown(message, model.profile) for message in messages]))
     encoded = b64encode(raw)
     if encoded in written:
         return "fetched, sent" if fetched else "sent"
@@ -107,20 +108,17 @@ def test_the_page_shows_what_happens():
     assert [line for line in table if line] == matrix(), "\n".join(matrix())
 
 
-@pytest.mark.parametrize("provider", MODELS)
-@pytest.mark.parametrize("kind", CONTENT)
-def test_a_model_without_the_ability_gets_the_text(provider: str, kind: str):
-    assert asyncio.run(outcome(provider, kind, "bytes", False)) == "as text"
+def test_results_of_tools_bring_the_same_and_a_model_without_the_ability_gets_the_text():
+    async def main() -> None:
+        for provider, kind in product(MODELS, CONTENT):
+            if kind == "office file" and provider != "Anthropic":
+                continue  # read by a process of its own, in the same way for all: the matrix has each
+            able = None if not CONTENT[kind][3] else not (kind == "sound" and provider in DEAF)
+            expected = await outcome(provider, kind, "bytes", able)
+            assert await outcome(provider, kind, "bytes", able, result=True) == expected, (provider, kind)
+            assert await outcome(provider, kind, "bytes", False) == "as text", (provider, kind)
 
-
-@pytest.mark.parametrize("provider", MODELS)
-@pytest.mark.parametrize("kind", CONTENT)
-def test_results_of_tools_bring_the_same(provider: str, kind: str):
-    able = True if CONTENT[kind][3] else None
-    if kind == "sound" and provider in DEAF:
-        able = False
-    expected = asyncio.run(outcome(provider, kind, "bytes", able))
-    assert asyncio.run(outcome(provider, kind, "bytes", able, result=True)) == expected
+    asyncio.run(main())
 
 
 def test_a_local_model_reads_text_alone(tmp_path: Path):

@@ -32,7 +32,7 @@ def model(name: str = "claude-sonnet-4-5", **options: Any) -> AnthropicModel:
 def marked_body(
     request: Request, streaming: bool = False, name: str = "claude-sonnet-4-5", **options: Any
 ) -> dict[str, Any]:
-    return json.loads(model(name, **options)._body(request, streaming))
+    return json.loads(model(name, **options).body_of(request, streaming=streaming))
 
 
 def body(*arguments: Any, **options: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def message(content: list[Any], stop: str = "end_turn", **more: Any) -> dict[str
 
 
 def read(*documents: Any) -> Reply:
-    reader = model()._reader(ASK)
+    reader = model().reader_of(ASK)
     for document in documents:
         reader.feed(json.dumps(document).encode())
     return reader.reply()

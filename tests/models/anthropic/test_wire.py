@@ -70,7 +70,7 @@ def test_every_request_finds_the_end_of_the_one_before_marked():
     adapter = model()
     last: list[Any] = []
     for round_number in range(6):
-        sent = json.loads(adapter._body(Request(messages, TOOLS, cache=cache), False))
+        sent = json.loads(adapter.body_of(Request(messages, TOOLS, cache=cache)))
         result = [mark for mark in marks(sent) if mark[0].isdigit()]
         assert len(marks(sent)) <= 4
         ends = [

@@ -30,7 +30,7 @@ def service() -> Any:
 
 def body(request: Request, name: str = CLAUDE, **options: Any) -> Any:
     model = BedrockModel(name, region="us-east-1", access_key="a", secret_key="b", **options)
-    return json.loads(model._body(request, False))
+    return json.loads(model.body_of(request))
 
 
 @pytest.mark.parametrize("name", [CLAUDE, "amazon.nova-pro-v1:0", "meta.llama3-1-70b-instruct-v1:0"])
@@ -117,7 +117,9 @@ def test_fields_of_one_model():
 
 def test_the_limit_of_a_reply_is_set_for_claude_only():
     streamed = BedrockModel(CLAUDE, region="us-east-1", access_key="a", secret_key="b")
-    assert json.loads(streamed._body(Request([UserMessage("hi")]), True))["inferenceConfig"] == {"maxTokens": 64_000}
+    assert json.loads(streamed.body_of(Request([UserMessage("hi")]), streaming=True))["inferenceConfig"] == {
+        "maxTokens": 64_000
+    }
     assert "inferenceConfig" not in body(Request([UserMessage("hi")]), "amazon.nova-pro-v1:0")
     given = body(Request([UserMessage("hi")], max_tokens=5), "amazon.nova-pro-v1:0")
     assert given["inferenceConfig"] == {"maxTokens": 5}

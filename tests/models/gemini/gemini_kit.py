@@ -26,7 +26,7 @@ def model(name: str = "gemini-2.5-flash", **options: Any) -> GeminiModel:
 
 
 def body(request: Request, name: str = "gemini-2.5-flash", **options: Any) -> dict[str, Any]:
-    return json.loads(model(name, **options)._body(request, False))
+    return json.loads(model(name, **options).body_of(request))
 
 
 def answer(parts: list[Any], finish: str | None = "STOP", **more: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def answer(parts: list[Any], finish: str | None = "STOP", **more: Any) -> dict[s
 
 
 def read(*documents: Any, name: str = "gemini-3-pro-preview") -> Reply:
-    reader = model(name)._reader(ASK)
+    reader = model(name).reader_of(ASK)
     for document in documents:
         reader.feed(json.dumps(document).encode())
     return reader.reply()

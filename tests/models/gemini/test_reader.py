@@ -28,7 +28,7 @@ def test_finish():
 
 
 def test_a_finish_reason_in_every_piece_does_not_end_the_reply():
-    reader = model()._reader(ASK)
+    reader = model().reader_of(ASK)
     reader.feed(json.dumps(answer([{"text": "a"}])).encode())
     assert not reader.complete
     reader.feed(json.dumps(answer([{"text": "b"}])).encode())

@@ -21,7 +21,7 @@ def model(**options: Any) -> OpenAIModel:
 
 def read(*documents: Any, end: bool = True, **options: Any) -> tuple[Reply, list[Delta]]:
     """What the reader makes of these payloads."""
-    reader = model(**options)._reader(ASK)
+    reader = model(**options).reader_of(ASK)
     payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
     deltas = [delta for payload in [*payloads, *([b"[DONE]"] if end else [])] for delta in reader.feed(payload)]
     return reader.reply(), deltas

@@ -23,11 +23,11 @@ def model(name: str = "gpt-5", **options: Any) -> ResponsesModel:
 
 
 def body(request: Request, name: str = "gpt-5", **options: Any) -> dict[str, Any]:
-    return json.loads(model(name, **options)._body(request, False))
+    return json.loads(model(name, **options).body_of(request))
 
 
 def read(*documents: Any) -> tuple[Reply, list[Delta]]:
-    reader = model()._reader(ASK)
+    reader = model().reader_of(ASK)
     payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
     deltas = [delta for payload in payloads for delta in reader.feed(payload)]
     return reader.reply(), deltas

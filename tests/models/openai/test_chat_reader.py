@@ -439,7 +439,7 @@ SMALL = {"parameters": 1.5, "json_schema": True, "grammar": True}
 def test_a_small_model_of_ones_own_server_is_left_when_its_reply_has_no_end(
     provider: str, abilities: dict[str, Any], wanted: OutputFormat | None, cut: bool
 ):
-    reader = model(provider=provider, abilities=abilities)._reader(ASK.replace(format=wanted))
+    reader = model(provider=provider, abilities=abilities).reader_of(ASK.replace(format=wanted))
     for text in ('{"ticket": "V', *["12345"] * 40):
         if not reader.done:
             reader.feed(msgspec.json.encode(chunk(content=text)))
@@ -465,7 +465,7 @@ def test_a_reply_is_read_on_while_its_beginning_may_be_that_of_a_tool():
     choices = [token('{"action": "'), token("final", multiply=0.8, final=0.1)]
 
     def broken_off(asked: Request) -> bool:
-        reader = model(abilities={"logprobs": True})._reader(asked)
+        reader = model(abilities={"logprobs": True}).reader_of(asked)
         for choice in choices:
             reader.feed(msgspec.json.encode({"choices": [choice]}))
         return reader.done
@@ -476,7 +476,7 @@ def test_a_reply_is_read_on_while_its_beginning_may_be_that_of_a_tool():
 
 def test_a_whole_reply_has_its_options_too():
     asked = model(abilities={"logprobs": True})
-    reader = asked._reader(DECIDE)
+    reader = asked.reader_of(DECIDE)
     tokens = [
         token(text, **others)["logprobs"]["content"][0] for text, others in (('{"action": "', {}), ("f", {"f": 0.9}))
     ]
@@ -496,7 +496,7 @@ def test_a_whole_reply_has_its_options_too():
       {"token": '{"action": "g', "logprob": 5.0}]}]}],
 )  # fmt: skip
 def test_what_is_no_probability_is_left_out(told: Any):
-    reader = model(abilities={"logprobs": True})._reader(DECIDE)
+    reader = model(abilities={"logprobs": True}).reader_of(DECIDE)
     choice = {"message": {"content": '{"action": "f"}'}, "logprobs": told, "finish_reason": "stop"}
     reader.feed(msgspec.json.encode({"choices": [choice]}))
     assert reader.reply().options == {}
@@ -504,5 +504,5 @@ def test_what_is_no_probability_is_left_out(told: Any):
 
 
 def test_a_server_that_tells_no_probabilities_is_not_asked_for_them():
-    body = msgspec.json.decode(model()._body(DECIDE, True))
+    body = msgspec.json.decode(model().body_of(DECIDE, streaming=True))
     assert "logprobs" not in body

@@ -26,7 +26,7 @@ from treadle._types.request import OutputFormat, Request, WireCache
 
 
 def body(request: Request, streaming: bool = False, **options: Any) -> dict[str, Any]:
-    return json.loads(model(**options)._body(request, streaming))
+    return json.loads(model(**options).body_of(request, streaming=streaming))
 
 
 def test_half_a_character_does_not_stop_a_request():
@@ -37,7 +37,7 @@ def test_half_a_character_does_not_stop_a_request():
 
 
 def test_the_body_is_minimal_and_messages_come_last():
-    raw = model()._body(ASK, False)
+    raw = model().body_of(ASK)
     assert json.loads(raw) == {"model": "gpt-4o", "stream": False, "messages": [{"role": "user", "content": "hi"}]}
     assert raw.endswith(b'"messages":[{"role":"user","content":"hi"}]}')
 
@@ -46,9 +46,9 @@ def test_a_longer_conversation_begins_like_the_shorter_one():
     cache = WireCache()
     messages: list[Message] = [SystemMessage("s"), UserMessage("q")]
     adapter = model()
-    first = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
+    first = adapter.body_of(Request(messages, TOOLS, temperature=0.5, cache=cache))
     messages += [AssistantMessage("a"), UserMessage("r")]
-    second = adapter._body(Request(messages, TOOLS, temperature=0.5, cache=cache), False)
+    second = adapter.body_of(Request(messages, TOOLS, temperature=0.5, cache=cache))
     assert second.startswith(first[:-2])
 
 

@@ -312,7 +312,7 @@ def test_what_is_not_offered_is_refused_when_the_model_is_made():
         OpenAIModel("gpt-4o", api_key="k", provider_tools=["web_search"])
     search = {"type": "file_search", "vector_store_ids": ["vs_1"]}
     model = responses("http://127.0.0.1:9", provider_tools=[search])
-    assert json.loads(model._body(Request([UserMessage("q")]), False))["tools"] == [search]
+    assert json.loads(model.body_of(Request([UserMessage("q")])))["tools"] == [search]
 
 
 def test_what_needs_a_header_gets_it():
@@ -325,7 +325,7 @@ def test_what_needs_a_header_gets_it():
 
 def test_they_work_on_vertex_too():
     claude = VertexModel("claude-sonnet-4-5@20250929", project="p", access_token="t", provider_tools=["web_search"])
-    body = json.loads(claude._body(Request([UserMessage("q")]), False))
+    body = json.loads(claude.body_of(Request([UserMessage("q")])))
     assert body["tools"][0].items() >= DECLARED["anthropic"].items()
 
 

@@ -55,7 +55,7 @@ def test_where_requests_go(wire: Wire, plain: str, streamed: str):
 
 def test_claude_is_named_in_the_address_alone():
     model = VertexModel("claude-sonnet-4-5@20250929", project="p", access_token="t")
-    body = json.loads(model._body(Request([UserMessage("hi")]), True))
+    body = json.loads(model.body_of(Request([UserMessage("hi")]), streaming=True))
     assert body["anthropic_version"] == "vertex-2023-10-16"
     assert "model" not in body
     assert body["stream"] is True
