@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from dialects.samples import NAMES
+from kit import row
 from treadle._dialects.base import Decision, Dialect, Encoding, Prompts
 from treadle._dialects.registry import get_dialect
 from treadle._types.messages import ToolCall
@@ -13,11 +14,14 @@ from treadle._types.messages import ToolCall
 METHODS = [name for name in vars(Dialect) if not name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "code"])
-def test_every_dialect_has_every_member_of_the_interface(name: str):
-    assert {"name", "native", "system", "encode", "assistant", "results", "decode", "watch", "reformat"} == set(METHODS)
-    for method in METHODS:
-        assert hasattr(get_dialect(name), method), method
+def test_every_dialect_has_every_member_of_the_interface():
+    for name in [*NAMES, "code"]:
+        with row(name):
+            assert {"name", "native", "system", "encode", "assistant", "results", "decode", "watch", "reformat"} == set(
+                METHODS
+            )
+            for method in METHODS:
+                assert hasattr(get_dialect(name), method), method
 
 
 def test_a_decision_is_a_frozen_value_that_is_stored_without_its_defaults():

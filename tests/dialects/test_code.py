@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from dialects.samples import NOW, SEARCH, TOOLS
+from kit import row
 from treadle._dialects.base import Decision, Prompts
 from treadle._dialects.code import CodeDialect, find_code, function_name
 from treadle._dialects.registry import show_assistant
@@ -23,9 +22,8 @@ def code_of(text: str, finish: str = "stop") -> str | None:
     return calls[0].args["code"] if calls else None
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_the_code_of_a_reply():
+    for text, code in [
         ("```python\nprint(1)\n```", "print(1)"),
         ("```py\nprint(1)\n```", "print(1)"),
         ("~~~python\nprint(1)\n~~~", "print(1)"),
@@ -39,37 +37,32 @@ def code_of(text: str, finish: str = "stop") -> str | None:
         ("<code>\nprint(1)\n</code>", "print(1)"),
         ("I run <execute>print(1)</execute> now", "print(1)"),
         ("<think>first</think>\n```python\nprint(1)\n```", "print(1)"),
-    ],
-)
-def test_the_code_of_a_reply(text: str, code: str):
-    assert code_of(text) == code
+    ]:
+        with row(text, code):
+            assert code_of(text) == code
 
 
-@pytest.mark.parametrize(
-    "text", ["Paris.", "```bash\nls\n```", "```\nnothing that calls a tool\n```", "Write <code> before code."]
-)
-def test_a_reply_without_python_is_prose_that_nobody_marked_as_the_answer(text: str):
-    decision = CODE.decode(Reply(text), TOOLS)
-    assert (decision.calls, decision.answer, decision.unmarked) == ((), text, True)
+def test_a_reply_without_python_is_prose_that_nobody_marked_as_the_answer():
+    for text in ["Paris.", "```bash\nls\n```", "```\nnothing that calls a tool\n```", "Write <code> before code."]:
+        with row(text):
+            decision = CODE.decode(Reply(text), TOOLS)
+            assert (decision.calls, decision.answer, decision.unmarked) == ((), text, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "thought"),
-    [
+def test_an_answer_is_marked_as_one():
+    for text, answer, thought in [
         ("<__final_answer__>Paris</__final_answer__>", "Paris", ""),
         ("Easy.\nFinal answer: Paris", "Paris", "Easy."),
         ('{"thought": "Easy.", "final_answer": "Paris"}', "Paris", "Easy."),
         ('{"final_answer": [1, 2], "task_successful": false}', "[1,2]", ""),
-    ],
-)
-def test_an_answer_is_marked_as_one(text: str, answer: str, thought: str):
-    decision = CODE.decode(Reply(text), TOOLS)
-    assert (decision.answer, decision.thought, decision.unmarked) == (answer, thought, False)
+    ]:
+        with row(text, answer, thought):
+            decision = CODE.decode(Reply(text), TOOLS)
+            assert (decision.answer, decision.thought, decision.unmarked) == (answer, thought, False)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+def test_code_without_a_fence():
+    for text, code in [
         ("print(now())", "print(now())"),
         ("I look first.\n\nimport math\nx = math.pi\nx", "import math\nx = math.pi\nx"),
         ('{"thought": "t", "code": "x = 1"}', "x = 1"),
@@ -77,15 +70,15 @@ def test_an_answer_is_marked_as_one(text: str, answer: str, thought: str):
         ("x = 1 and this is no program", None),
         ("Paris", None),
         ("from what I see, yes", None),
-    ],
-)
-def test_code_without_a_fence(text: str, code: str | None):
-    assert code_of(text) == code
+    ]:
+        with row(text, code):
+            assert code_of(text) == code
 
 
-@pytest.mark.parametrize("text", ["```python\n```", "Look:\n```python\n\n```", '{"thought": "t", "code": ""}'])
-def test_code_that_is_empty_is_a_problem(text: str):
-    assert "is empty" in CODE.decode(Reply(text), TOOLS).problem
+def test_code_that_is_empty_is_a_problem():
+    for text in ["```python\n```", "Look:\n```python\n\n```", '{"thought": "t", "code": ""}']:
+        with row(text):
+            assert "is empty" in CODE.decode(Reply(text), TOOLS).problem
 
 
 def test_code_that_was_cut_off_does_not_run_and_nothing_at_all_is_a_problem():
@@ -100,13 +93,10 @@ def test_the_text_before_the_code_is_the_thought():
     assert find_code("no code", set()) == ("", None, True)
 
 
-@pytest.mark.parametrize(
-    ("tool", "name"),
-    [("search", "search"), ("a-b", "a_b"), ("print", "print_"), ("class", "class_"), ("2x", "_2x")]
-    + [("final_answer", "final_answer_")],
-)
-def test_tools_are_named_as_functions(tool: str, name: str):
-    assert function_name(tool) == name
+def test_tools_are_named_as_functions():
+    names = {"search": "search", "a-b": "a_b", "print": "print_", "class": "class_", "2x": "_2x"}
+    for tool, name in {**names, "final_answer": "final_answer_"}.items():
+        assert function_name(tool) == name
 
 
 def test_the_prompt_lists_functions_and_shows_one_call():
@@ -128,9 +118,8 @@ def test_a_decision_is_written_as_code():
     assert CODE.write(Decision("hm")) == "hm"
 
 
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
+def test_reading_replies():
+    for reply, expected in [
         ("```python\nx = 1\n```", "x = 1"),
         ("Think.\n```py\nx = 1\n```\nThen\n```python\ny = 2\n```", "x = 1\ny = 2"),
         ("```\nprint(1)\n```", "print(1)"),
@@ -142,14 +131,13 @@ def test_a_decision_is_written_as_code():
         ("Just words", None),
         ("```json\n{}\n```", None),
         ("```\nsome shell output\n```", None),
-    ],
-)
-def test_reading_replies(reply: str, expected: str | None):
-    decision = CODE.decode(Reply(text=reply), ())
-    if expected is None:
-        assert decision.answer == reply
-    else:
-        assert [(call.name, call.args) for call in decision.calls] == [("python", {"code": expected})]
+    ]:
+        with row(reply, expected):
+            decision = CODE.decode(Reply(text=reply), ())
+            if expected is None:
+                assert decision.answer == reply
+            else:
+                assert [(call.name, call.args) for call in decision.calls] == [("python", {"code": expected})]
 
 
 def test_cut_and_empty_replies_are_problems():
@@ -177,19 +165,16 @@ def test_other_dialects_messages_and_names():
     assert "- python" not in system
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_hostile_replies_are_read_soon():
+    for text in [
         "<code>" * 50_000,
         "```python\n" * 20_000,
         "`" * 200_000,
         "```" + "a" * 200_000,
         "``` " + " " * 200_000,
         "```a\n~~~\n" * 20_000,
-    ],
-    ids=["tags", "fences", "ticks", "word", "spaces", "mixed"],
-)
-def test_hostile_replies_are_read_soon(text: str):
-    started = time.process_time()
-    CODE.decode(Reply(text=text), ())
-    assert time.process_time() - started < 2  # a hundred times what it takes; quadratic work would take minutes
+    ]:
+        with row(text):
+            started = time.process_time()
+            CODE.decode(Reply(text=text), ())
+            assert time.process_time() - started < 2  # a hundred times what it takes; quadratic work would take minutes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from dialects.samples import OWN_ANSWER, OWN_CALL, SEARCH, TOOLS, decode, fits
+from kit import row
 from treadle._dialects.registry import get_dialect
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
@@ -17,40 +16,43 @@ SCHEMA = Profile(json_schema=True)
 GRAMMAR = Profile(json_schema=True, grammar=True)
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
-def test_the_constraint_allows_what_the_dialect_reads_and_nothing_else(name: str):
-    encoding = get_dialect(name).encode(TOOLS, GRAMMAR)
-    assert encoding.tools == ()
-    assert fits(encoding, OWN_CALL[name])
-    assert fits(encoding, OWN_ANSWER[name])
-    assert decode(name, OWN_CALL[name]).calls
-    assert decode(name, OWN_ANSWER[name]).answer == "Paris"
-    for bad in (
-        "{}",
-        "[]",
-        OWN_CALL[name].replace("search", "fly"),
-        OWN_CALL[name].replace('"limit": 3', '"limit": "three"'),
-        OWN_CALL[name].replace('"limit"', '"colour"'),
-    ):
-        assert not fits(encoding, bad), bad
+def test_the_constraint_allows_what_the_dialect_reads_and_nothing_else():
+    for name in ["json", "schema", "array", "direct", "brief"]:
+        with row(name):
+            encoding = get_dialect(name).encode(TOOLS, GRAMMAR)
+            assert encoding.tools == ()
+            assert fits(encoding, OWN_CALL[name])
+            assert fits(encoding, OWN_ANSWER[name])
+            assert decode(name, OWN_CALL[name]).calls
+            assert decode(name, OWN_ANSWER[name]).answer == "Paris"
+            for bad in (
+                "{}",
+                "[]",
+                OWN_CALL[name].replace("search", "fly"),
+                OWN_CALL[name].replace('"limit": 3', '"limit": "three"'),
+                OWN_CALL[name].replace('"limit"', '"colour"'),
+            ):
+                assert not fits(encoding, bad), bad
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
-def test_must_answer_leaves_only_the_answer(name: str):
-    encoding = get_dialect(name).encode(TOOLS, GRAMMAR, must_answer=True)
-    assert fits(encoding, OWN_ANSWER[name])
-    assert not fits(encoding, OWN_CALL[name])
+def test_must_answer_leaves_only_the_answer():
+    for name in ["json", "schema", "array", "direct", "brief"]:
+        with row(name):
+            encoding = get_dialect(name).encode(TOOLS, GRAMMAR, must_answer=True)
+            assert fits(encoding, OWN_ANSWER[name])
+            assert not fits(encoding, OWN_CALL[name])
 
 
-@pytest.mark.parametrize("name", ["json", "schema"])
-def test_the_model_thinks_first(name: str):
-    encoding = get_dialect(name).encode((SEARCH,), SCHEMA)
-    assert encoding.format is not None
-    assert encoding.format.schema is not None
-    assert encoding.format.schema["type"] == "object"
-    for alternative in encoding.format.schema["anyOf"]:
-        assert next(iter(alternative["properties"])) in ("thought", "reasoning")
-        assert alternative["required"] == list(alternative["properties"])
+def test_the_model_thinks_first():
+    for name in ["json", "schema"]:
+        with row(name):
+            encoding = get_dialect(name).encode((SEARCH,), SCHEMA)
+            assert encoding.format is not None
+            assert encoding.format.schema is not None
+            assert encoding.format.schema["type"] == "object"
+            for alternative in encoding.format.schema["anyOf"]:
+                assert next(iter(alternative["properties"])) in ("thought", "reasoning")
+                assert alternative["required"] == list(alternative["properties"])
 
 
 def test_less_able_models_get_less():
@@ -95,12 +97,13 @@ def test_definitions_of_several_tools_do_not_collide():
     assert tools[0].parameters["properties"] == {"item": {"$ref": "#/$defs/Item"}}
 
 
-@pytest.mark.parametrize("name", ["json", "schema", "array", "direct", "brief"])
-def test_must_act_leaves_only_calls_unless_there_is_no_tool(name: str):
-    encoding = get_dialect(name).encode(TOOLS, GRAMMAR, must_act=True)
-    assert fits(encoding, OWN_CALL[name])
-    assert not fits(encoding, OWN_ANSWER[name])
-    assert fits(get_dialect(name).encode((), GRAMMAR, must_act=True), OWN_ANSWER[name])
+def test_must_act_leaves_only_calls_unless_there_is_no_tool():
+    for name in ["json", "schema", "array", "direct", "brief"]:
+        with row(name):
+            encoding = get_dialect(name).encode(TOOLS, GRAMMAR, must_act=True)
+            assert fits(encoding, OWN_CALL[name])
+            assert not fits(encoding, OWN_ANSWER[name])
+            assert fits(get_dialect(name).encode((), GRAMMAR, must_act=True), OWN_ANSWER[name])
 
 
 def test_a_reference_out_of_the_document_allows_anything():

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from dialects.samples import NOW, SEARCH
+from kit import row
 from treadle._dialects.describe import describe, example_args
 from treadle._types.request import ToolSchema
 
@@ -33,20 +30,18 @@ def test_tools_are_described_with_types():
     assert describe((SEARCH,)).splitlines()[1] == "    query: what to look for"
 
 
-@pytest.mark.parametrize(
-    ("schema", "shown"),
-    [
+def test_a_type():
+    for schema, shown in [
         ({"const": "x"}, '"x"'),
         ({"type": ["string", "null"]}, "string | null"),
         ({"oneOf": [{"type": "integer"}, {"type": "integer"}, {"type": "null"}]}, "integer | null"),
         ({"minimum": 1}, '{"minimum":1}'),
         ({"description": "free"}, "any"),
         (True, "any"),
-    ],
-)
-def test_a_type(schema: Any, shown: str):
-    tool = ToolSchema("t", "", {"properties": {"x": schema}})
-    assert describe((tool,)).splitlines()[0] == f"- t(x?: {shown}): "
+    ]:
+        with row(schema, shown):
+            tool = ToolSchema("t", "", {"properties": {"x": schema}})
+            assert describe((tool,)).splitlines()[0] == f"- t(x?: {shown}): "
 
 
 def test_example_arguments_take_what_the_schema_offers():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from dialects.samples import NAMES, SEARCH, TOOLS, decode
+from kit import row
 from treadle._dialects.registry import get_dialect
 from treadle._types.request import RawCall, Reply
 
-SIZE = 100_000
+SIZE = 40_000
 
 
 HOSTILE = {
@@ -51,19 +50,20 @@ HOSTILE = {
 }
 
 
-CPU_SECONDS = 2.0
-"""A hundred times what it takes. Work that grows with the square of the size would take minutes."""
+CPU_SECONDS = 1.0
+"""A hundred times what it takes. Work that grows with the square of the size would take far longer."""
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_is_read_in_bounded_time(kind: str):
-    text = HOSTILE[kind]
-    get_dialect("native").decode(Reply(text='{"a": "b" c}'), TOOLS)  # what is imported when first used
-    for name, finish in (*((name, "stop") for name in NAMES), ("json", "length")):
-        start = time.process_time()
-        decision = decode(name, text, finish)
-        assert time.process_time() - start < CPU_SECONDS
-        assert len(decision.calls) <= 256
-    start = time.process_time()
-    get_dialect("native").decode(Reply(calls=(RawCall("a", "search", text),)), (SEARCH,))
-    assert time.process_time() - start < CPU_SECONDS
+def test_hostile_text_is_read_in_bounded_time():
+    for kind in HOSTILE:
+        with row(kind):
+            text = HOSTILE[kind]
+            get_dialect("native").decode(Reply(text='{"a": "b" c}'), TOOLS)  # what is imported when first used
+            for name, finish in (*((name, "stop") for name in NAMES), ("json", "length")):
+                start = time.process_time()
+                decision = decode(name, text, finish)
+                assert time.process_time() - start < CPU_SECONDS
+                assert len(decision.calls) <= 256
+            start = time.process_time()
+            get_dialect("native").decode(Reply(calls=(RawCall("a", "search", text),)), (SEARCH,))
+            assert time.process_time() - start < CPU_SECONDS

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 from dialects.samples import ARGS, CALL, TOOLS, decode, executable
+from kit import row
 from treadle._dialects.base import Prompts
 from treadle._dialects.registry import get_dialect
 from treadle._types.messages import AssistantMessage, ToolCall, ToolMessage
@@ -88,9 +89,8 @@ def test_thought_is_the_text_beside_the_calls_else_the_reasoning():
     assert NATIVE.decode(Reply("42", (), "deep"), TOOLS).thought == "deep"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_answer_that_shows_a_call_is_an_answer():
+    for text in [
         "Paris.",
         f'To call it you would send {{"name": "search", "arguments": {ARGS}}} to the server.',
         f'Here is an example:\n```json\n{{"name": "search", "arguments": {ARGS}}}\n```',
@@ -105,42 +105,41 @@ def test_thought_is_the_text_beside_the_calls_else_the_reasoning():
         '[{"name": "Ann", "arguments": ["for", "against"]}]',
         "{broken json of the user",
         "f(x) = 3",
-    ],
-)
-def test_an_answer_that_shows_a_call_is_an_answer(text: str):
-    decision = decode("native", text)
-    assert decision.calls == ()
-    assert decision.problem == ""
-    assert decision.answer == text
+    ]:
+        with row(text):
+            decision = decode("native", text)
+            assert decision.calls == ()
+            assert decision.problem == ""
+            assert decision.answer == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"name": "search", "arguments": {"query": "red',
-        '```json\n{"name": "search", "arguments": {"query": "red',
-        '{"name": "search", "arguments": {"query": red pandas and so on}',
-        '<tool_call>{"name": "search", "arguments": {"query": "red',
-        "<tool_call>\n<function=search>\n<parameter=query>\nred",
-        '[search(query="red',
-    ],
-)
-@pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_malformed_call_is_a_problem_and_no_answer(text: str, finish: str):
-    decision = decode("native", text, finish)
-    assert decision.calls == ()
-    assert decision.answer is None
-    assert decision.problem
+def test_a_malformed_call_is_a_problem_and_no_answer():
+    for text, finish in product(
+        [
+            '{"name": "search", "arguments": {"query": "red',
+            '```json\n{"name": "search", "arguments": {"query": "red',
+            '{"name": "search", "arguments": {"query": red pandas and so on}',
+            '<tool_call>{"name": "search", "arguments": {"query": "red',
+            "<tool_call>\n<function=search>\n<parameter=query>\nred",
+            '[search(query="red',
+        ],
+        ["stop", "length"],
+    ):
+        with row(text, finish):
+            decision = decode("native", text, finish)
+            assert decision.calls == ()
+            assert decision.answer is None
+            assert decision.problem
 
 
-@pytest.mark.parametrize("key", ["arguments", "parameters"])
-@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "[{}]"])
-def test_a_reply_that_is_nothing_but_a_call_is_one_even_of_a_tool_that_is_not_there(key: str, form: str):
+def test_a_reply_that_is_nothing_but_a_call_is_one_even_of_a_tool_that_is_not_there():
     """It was given to the user as the answer."""
-    text = form.replace("{}", f'{{"name": "film_titles", "{key}": {{"year": 1999}}}}')
-    (call,) = decode("native", text).calls
-    assert (call.name, call.args) == ("film_titles", {"year": 1999})
-    assert NATIVE.decode(Reply(text), ()).answer == text, "without tools it is what was asked for"
+    for key, form in product(["arguments", "parameters"], ["{}", "```json\n{}\n```", "[{}]"]):
+        with row(key, form):
+            text = form.replace("{}", f'{{"name": "film_titles", "{key}": {{"year": 1999}}}}')
+            (call,) = decode("native", text).calls
+            assert (call.name, call.args) == ("film_titles", {"year": 1999})
+            assert NATIVE.decode(Reply(text), ()).answer == text, "without tools it is what was asked for"
 
 
 def test_nothing_at_all_is_a_problem():

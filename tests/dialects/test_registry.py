@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import ClassVar
 
 import pytest
 
 from dialects.samples import CALL, NAMES, OWN_ANSWER, OWN_CALL, TEXT_NAMES, THOUGHTLESS, decode, executable
+from kit import row
 from treadle import Agent, ScriptedModel
 from treadle._dialects import registry
 from treadle._dialects.base import Decision
@@ -19,14 +21,15 @@ from treadle._types.profile import Profile
 from treadle._types.request import Reply, ToolSchema
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_dialect_is_available_and_stateless(name: str):
-    dialect = get_dialect(name)
-    assert dialect.name == name
-    assert dialect.native == (name == "native")
-    assert dialect == get_dialect(name)
-    with pytest.raises(AttributeError):
-        dialect.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
+def test_every_dialect_is_available_and_stateless():
+    for name in NAMES:
+        with row(name):
+            dialect = get_dialect(name)
+            assert dialect.name == name
+            assert dialect.native == (name == "native")
+            assert dialect == get_dialect(name)
+            with pytest.raises(AttributeError):
+                dialect.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_an_unknown_dialect_lists_the_existing_ones():
@@ -36,9 +39,8 @@ def test_an_unknown_dialect_lists_the_existing_ones():
         get_dialect("json", completion="x")
 
 
-@pytest.mark.parametrize(
-    ("setting", "profile", "allow_native", "want"),
-    [
+def test_choice():
+    for setting, profile, allow_native, want in [
         ("json", Profile(tool_call=True), True, "json"),
         ("native", Profile(), True, "native"),
         ("auto", Profile(tool_call=True, json_schema=True), True, "native"),
@@ -60,10 +62,9 @@ def test_an_unknown_dialect_lists_the_existing_ones():
         ("auto:json", Profile(json_schema=True), True, "json"),
         ("auto:json", Profile(tool_call=True, dialect="schema"), True, "json"),
         ("auto:action", Profile(), True, "action"),
-    ],
-)
-def test_choice(setting: str, profile: Profile, allow_native: bool, want: str):
-    assert choose_dialect(setting, profile, allow_native).name == want
+    ]:
+        with row(setting, profile, allow_native, want):
+            assert choose_dialect(setting, profile, allow_native).name == want
 
 
 def test_a_bad_setting_is_an_error():
@@ -72,38 +73,42 @@ def test_a_bad_setting_is_an_error():
             choose_dialect(setting, Profile())
 
 
-@pytest.mark.parametrize("name", TEXT_NAMES)
-def test_a_message_of_its_own_is_sent_unchanged(name: str):
-    message = AssistantMessage(OWN_CALL[name] + " ", (ToolCall("call_0", "search", {"query": "x"}),), dialect=name)
-    sent = show_assistant(message, get_dialect(name))
-    assert sent.text == message.text
-    assert sent.calls == ()
-    plain = AssistantMessage("anything", dialect=name)
-    assert show_assistant(plain, get_dialect(name)) is plain
+def test_a_message_of_its_own_is_sent_unchanged():
+    for name in TEXT_NAMES:
+        with row(name):
+            message = AssistantMessage(
+                OWN_CALL[name] + " ", (ToolCall("call_0", "search", {"query": "x"}),), dialect=name
+            )
+            sent = show_assistant(message, get_dialect(name))
+            assert sent.text == message.text
+            assert sent.calls == ()
+            plain = AssistantMessage("anything", dialect=name)
+            assert show_assistant(plain, get_dialect(name)) is plain
 
 
-@pytest.mark.parametrize("name", TEXT_NAMES)
-@pytest.mark.parametrize("source", ["native", *TEXT_NAMES])
-def test_messages_of_another_dialect_are_rewritten(name: str, source: str):
-    call = (ToolCall("a", "search", {"query": "red pandas", "limit": 3}),)
-    text = "look" if source == "native" else OWN_CALL[source]
-    sent = show_assistant(AssistantMessage(text, call, "deep", source), get_dialect(name))
-    assert executable(decode(name, sent.text)) == CALL
-    assert (sent.calls, sent.dialect, sent.reasoning) == ((), name, "deep")
-    answer = AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source)
-    assert decode(name, show_assistant(answer, get_dialect(name)).text).answer == "Paris"
+def test_messages_of_another_dialect_are_rewritten():
+    for name, source in product(TEXT_NAMES, ["native", *TEXT_NAMES]):
+        with row(name, source):
+            call = (ToolCall("a", "search", {"query": "red pandas", "limit": 3}),)
+            text = "look" if source == "native" else OWN_CALL[source]
+            sent = show_assistant(AssistantMessage(text, call, "deep", source), get_dialect(name))
+            assert executable(decode(name, sent.text)) == CALL
+            assert (sent.calls, sent.dialect, sent.reasoning) == ((), name, "deep")
+            answer = AssistantMessage("Paris" if source == "native" else OWN_ANSWER[source], dialect=source)
+            assert decode(name, show_assistant(answer, get_dialect(name)).text).answer == "Paris"
 
 
-@pytest.mark.parametrize("source", TEXT_NAMES)
-def test_text_messages_become_native_ones(source: str):
-    native = get_dialect("native")
-    call = (ToolCall("a", "search", {"query": "x"}),)
-    sent = show_assistant(AssistantMessage(OWN_CALL[source], call, dialect=source), native)
-    assert (sent.calls, sent.dialect) == (call, "native")
-    assert sent.text == ("" if source in THOUGHTLESS else "look")
-    assert show_assistant(AssistantMessage(OWN_ANSWER[source], dialect=source), native).text == "Paris"
-    unreadable = AssistantMessage("{hm", dialect="json")
-    assert show_assistant(unreadable, native).text == "{hm"
+def test_text_messages_become_native_ones():
+    for source in TEXT_NAMES:
+        with row(source):
+            native = get_dialect("native")
+            call = (ToolCall("a", "search", {"query": "x"}),)
+            sent = show_assistant(AssistantMessage(OWN_CALL[source], call, dialect=source), native)
+            assert (sent.calls, sent.dialect) == (call, "native")
+            assert sent.text == ("" if source in THOUGHTLESS else "look")
+            assert show_assistant(AssistantMessage(OWN_ANSWER[source], dialect=source), native).text == "Paris"
+            unreadable = AssistantMessage("{hm", dialect="json")
+            assert show_assistant(unreadable, native).text == "{hm"
 
 
 def test_the_settings_of_a_run_name_the_completing_call():

@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from kit import row
 from treadle._local import default
 from treadle._local.weights import weights
 
 GB = 1_000_000_000
 
 
-@pytest.mark.parametrize(
-    ("memory", "disk", "larger"),
-    [
+def test_the_larger_one_needs_memory_and_disk():
+    for memory, disk, larger in [
         (8 * GB, 50 * GB, True),
         (8 * GB, None, True),
         (3 * GB, 50 * GB, False),
         (8 * GB, 2 * GB, False),
         (None, None, False),
-    ],
-)
-def test_the_larger_one_needs_memory_and_disk(memory: int | None, disk: int | None, larger: bool):
-    assert default.fits(memory, disk) is larger
+    ]:
+        with row(memory, disk, larger):
+            assert default.fits(memory, disk) is larger
 
 
 def put(name: str) -> None:
@@ -34,12 +33,16 @@ def put(name: str) -> None:
         file.truncate(entry.size)  # sparse: it takes no space
 
 
-@pytest.mark.parametrize(
-    ("cores", "fast_code", "quick"),
-    [(1, True, False), (2, True, True), (2, False, False), (7, False, False), (8, False, True)],
-)
-def test_the_larger_one_needs_cores_and_more_of_them_without_fast_code(cores: int, fast_code: bool, quick: bool):
-    assert default.quick(cores, fast_code) is quick
+def test_the_larger_one_needs_cores_and_more_of_them_without_fast_code():
+    for cores, fast_code, quick in [
+        (1, True, False),
+        (2, True, True),
+        (2, False, False),
+        (7, False, False),
+        (8, False, True),
+    ]:
+        with row(cores, fast_code, quick):
+            assert default.quick(cores, fast_code) is quick
 
 
 def test_what_is_here_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import pytest
 
-from kit import add, call, fail, go
+from kit import add, call, fail, go, row
 from treadle import Agent, ScriptedModel, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._local.dialects.compact import CompactDialect
@@ -42,26 +41,26 @@ def pairs_of(*script: object, dialect: str = "auto") -> list[TrainingPair]:
     return list(training_pairs(recorded(*script, dialect=dialect)))
 
 
-@pytest.mark.parametrize(
-    ("dialect", "script"),
-    [
+def test_the_pairs_are_the_same_whichever_dialect_the_run_had():
+    for dialect, script in [
         ("native", [call("add", a=1, b=2), "It is 3."]),
         (
             "schema",
-            ['{"thought": "sum", "action": "add", "args": {"a": 1, "b": 2}}', '{"action": "final_answer", '
-             '"final_answer": "It is 3.", "task_successful": true}'],
+            [
+                '{"thought": "sum", "action": "add", "args": {"a": 1, "b": 2}}',
+                '{"action": "final_answer", "final_answer": "It is 3.", "task_successful": true}',
+            ],
         ),
-    ],
-)  # fmt: skip
-def test_the_pairs_are_the_same_whichever_dialect_the_run_had(dialect: str, script: list[object]):
-    first, last = pairs_of(*script, dialect=dialect)
-    assert msgspec.json.decode(first.reply) == {"action": "add", "args": {"a": 1, "b": 2}}
-    assert [message["role"] for message in first.messages] == ["system", "user"]
-    assert first.messages[1]["content"] == "What is 1 + 2?"
-    assert msgspec.json.decode(last.reply)["final_answer"] == "It is 3."
-    assert [message["role"] for message in last.messages] == ["system", "user", "assistant", "user"]
-    assert msgspec.json.decode(last.messages[2]["content"]) == msgspec.json.decode(first.reply)
-    assert last.messages[3] == NEVER_ALONE
+    ]:
+        with row(dialect, script):
+            first, last = pairs_of(*script, dialect=dialect)
+            assert msgspec.json.decode(first.reply) == {"action": "add", "args": {"a": 1, "b": 2}}
+            assert [message["role"] for message in first.messages] == ["system", "user"]
+            assert first.messages[1]["content"] == "What is 1 + 2?"
+            assert msgspec.json.decode(last.reply)["final_answer"] == "It is 3."
+            assert [message["role"] for message in last.messages] == ["system", "user", "assistant", "user"]
+            assert msgspec.json.decode(last.messages[2]["content"]) == msgspec.json.decode(first.reply)
+            assert last.messages[3] == NEVER_ALONE
 
 
 def test_what_is_learnt_is_what_the_dialect_reads():
@@ -89,19 +88,17 @@ def test_a_refusal_without_a_call_does_not_teach_that_no_tool_is_needed():
         assert pairs_of(text) == []
 
 
-@pytest.mark.parametrize(
-    ("dialect", "script"),
-    [
+def test_an_answer_about_a_long_text_teaches_to_leave_the_words():
+    """The product permits nothing else there but a call."""
+    for dialect, script in [
         ("native", [call("document", name="a"), "Kite renames photos by day."]),
         ("compact", ['{"action": "document", "args": {"name": "a"}}', NO_TOOL, "Kite renames photos by day."]),
-    ],
-)
-def test_an_answer_about_a_long_text_teaches_to_leave_the_words(dialect: str, script: list[object]):
-    """The product permits nothing else there but a call."""
-    read, left = pairs_of(*script, dialect=dialect)
-    assert msgspec.json.decode(read.reply) == {"action": "document", "args": {"name": "a"}}
-    assert left.reply == NO_TOOL
-    assert left.messages[-1]["content"].startswith("document says: Kite")
+    ]:
+        with row(dialect, script):
+            read, left = pairs_of(*script, dialect=dialect)
+            assert msgspec.json.decode(read.reply) == {"action": "document", "args": {"name": "a"}}
+            assert left.reply == NO_TOOL
+            assert left.messages[-1]["content"].startswith("document says: Kite")
 
 
 def test_a_call_after_a_long_text_is_learnt():

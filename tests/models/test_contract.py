@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.asking import ASK, BOTH, CALLS, HELLO, SAMPLES, THOUGHT, TOOLS, ask, check, exchange, exchanges, run
 from models.clouds import without_cloud_credentials
 from models.contract import HOW, KEY, WIRES, Wire
@@ -32,20 +33,23 @@ def test_whole_replies(wire: Wire):
         assert not deltas
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_streams(wire: Wire, how: str):
-    samples = SAMPLES if how != "one" else [THOUGHT, BOTH]  # byte by byte takes long
-    answers = [wire.streamed(sample, how) for sample in samples]
-    for sample, (reply, deltas) in zip(samples, exchanges(wire, answers, ASK.replace(stream=True)), strict=True):
-        check(reply, sample, wire)
-        assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
-        assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
-        for index, call in enumerate(reply.calls):
-            mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
-            assert "".join(delta.id for delta in mine) == call.id
-            assert "".join(delta.name for delta in mine) == call.name
-            assert "".join(delta.arguments for delta in mine) == call.arguments
-            assert [delta.done for delta in mine] == [False] * (len(mine) - 1) + [True]
+def test_streams(wire: Wire):
+    for how in HOW:
+        with row(how):
+            samples = SAMPLES if how != "one" else [THOUGHT, BOTH]  # byte by byte takes long
+            answers = [wire.streamed(sample, how) for sample in samples]
+            for sample, (reply, deltas) in zip(
+                samples, exchanges(wire, answers, ASK.replace(stream=True)), strict=True
+            ):
+                check(reply, sample, wire)
+                assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == reply.text
+                assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == reply.reasoning
+                for index, call in enumerate(reply.calls):
+                    mine = [delta for delta in deltas if isinstance(delta, CallDelta) and delta.index == index]
+                    assert "".join(delta.id for delta in mine) == call.id
+                    assert "".join(delta.name for delta in mine) == call.name
+                    assert "".join(delta.arguments for delta in mine) == call.arguments
+                    assert [delta.done for delta in mine] == [False] * (len(mine) - 1) + [True]
 
 
 def test_an_eager_tool_can_start_before_the_reply_is_complete(wire: Wire):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.contract import HOW, WIRES, model_for
 from models.loopback import Answer, Loopback, split
 from models.recordings import Expected, Pair, expected, pairs
@@ -103,9 +104,10 @@ async def replay_one(pair: Pair, model: HttpModel) -> None:
 SUPPORTED = pairs()
 
 
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
-def test_over_a_connection(api: str):
-    replay(pairs(api), None)
+def test_over_a_connection():
+    for api in ["openai.chat", "anthropic.messages"]:
+        with row(api):
+            replay(pairs(api), None)
 
 
 def test_over_a_connection_byte_by_byte():
@@ -114,18 +116,19 @@ def test_over_a_connection_byte_by_byte():
     replay([*{(pair.api, pair.provider): pair for pair in longest_first if pair.sse}.values()], 1)
 
 
-@pytest.mark.parametrize("size", [1, 7])
-def test_split_anywhere(size: int):
-    for pair in SUPPORTED:
-        if pair.sse:
-            reader = model_for(pair.api, "http://127.0.0.1:9", pair.provider).reader_of(REQUEST)
-            parser = SSEParser()
-            pieces = split(pair.body.encode(), size)
-            payloads = [payload for piece in pieces for payload in parser.feed(piece)] + parser.close()
-            deltas = [delta for payload in payloads for delta in reader.feed(payload)]
-            reply = reader.reply()
-            assert same(got(reply), expected(pair)), pair.id
-            check_deltas(deltas, reply)
+def test_split_anywhere():
+    for size in [1, 7]:
+        with row(size):
+            for pair in SUPPORTED:
+                if pair.sse:
+                    reader = model_for(pair.api, "http://127.0.0.1:9", pair.provider).reader_of(REQUEST)
+                    parser = SSEParser()
+                    pieces = split(pair.body.encode(), size)
+                    payloads = [payload for piece in pieces for payload in parser.feed(piece)] + parser.close()
+                    deltas = [delta for payload in payloads for delta in reader.feed(payload)]
+                    reply = reader.reply()
+                    assert same(got(reply), expected(pair)), pair.id
+                    check_deltas(deltas, reply)
 
 
 def test_nothing_is_left_out():

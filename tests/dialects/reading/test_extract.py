@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from kit import row
 from treadle._dialects.reading.extract import extract_json, repair, strict, unfenced
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "how"),
-    [
+def test_extract_json():
+    for text, value, how in [
         ('{"a": 1}', {"a": 1}, "strict"),
         (" [1, 2]\n", [1, 2], "strict"),
         ("42", 42, "strict"),
@@ -32,16 +30,15 @@ from treadle._dialects.reading.extract import extract_json, repair, strict, unfe
         ("['a', [1], {'b': 2}]", ["a", [1], {"b": 2}], "lenient"),
         ('{"a": [1, {"b": 2}', {"a": [1, {"b": 2}]}, "repaired"),
         ('{"a": "say "hi" now", "b": 2}', {"a": 'say "hi" now', "b": 2}, "repaired"),
-    ],
-)
-def test_extract_json(text: str, value: Any, how: str):
-    assert extract_json(text) == (value, how)
+    ]:
+        with row(text, value, how):
+            assert extract_json(text) == (value, how)
 
 
-@pytest.mark.parametrize("text", ["", "no JSON", "{city}", "{", '{"a": "cut', '{"a": 12', '{"a": [1,', "<think>{}"])
-def test_extract_json_raises_when_there_is_none(text: str):
-    with pytest.raises(ValueError, match="JSON"):
-        extract_json(text)
+def test_extract_json_raises_when_there_is_none():
+    for text in ["", "no JSON", "{city}", "{", '{"a": "cut', '{"a": 12', '{"a": [1,', "<think>{}"]:
+        with row(text), pytest.raises(ValueError, match="JSON"):
+            extract_json(text)
 
 
 def test_extract_json_closes_nothing_that_was_cut():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from kit import row
 from treadle._dialects.reading.lenient import LenientParser, parse_all
 from treadle._dialects.reading.parsed import UnreadableJson
 
@@ -26,18 +25,16 @@ def test_the_lenient_reader_says_what_is_open():
             LenientParser(text).parse(0)
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
+def test_python_calls():
+    for text, calls in [
         ("f()", [("f", [], {})]),
         ("f(1, a=2)", [("f", [1], {"a": 2})]),
         ("[f(a='x'), g.h(b=[1])]", [("f", [], {"a": "x"}), ("g.h", [], {"b": [1]})]),
         ("[f(a=1); g()]", [("f", [], {"a": 1}), ("g", [], {})]),
         ("f(True) and more", [("f", [True], {})]),
-    ],
-)
-def test_python_calls(text: str, calls: list[tuple[str, list[Any], dict[str, Any]]]):
-    assert LenientParser(text).parse_calls(0).value == calls
+    ]:
+        with row(text, calls):
+            assert LenientParser(text).parse_calls(0).value == calls
 
 
 def test_a_python_call_that_was_cut_is_left_open():

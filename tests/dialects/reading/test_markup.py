@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
-import pytest
-
 from dialects.samples import CALL, MARKUP, NAMES, TOOLS, decode, executable
+from kit import row
 from treadle._dialects.reading.markup import read_markup
 from treadle._dialects.reading.reply import by_name
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("kind", MARKUP)
-def test_markup(dialect: str, kind: str):
-    assert executable(decode(dialect, MARKUP[kind])) == CALL
+def test_markup():
+    for dialect, kind in product(NAMES, MARKUP):
+        with row(dialect, kind):
+            assert executable(decode(dialect, MARKUP[kind])) == CALL
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("kind", [kind for kind in MARKUP if kind not in ("pythonic", "pythonic, by place", "harmony")])
-def test_markup_after_prose(dialect: str, kind: str):
-    decision = decode(dialect, "I will look it up. " + MARKUP[kind])
-    assert executable(decision) == CALL
-    assert decision.thought == "I will look it up."
+def test_markup_after_prose():
+    for dialect, kind in product(
+        NAMES, [kind for kind in MARKUP if kind not in ("pythonic", "pythonic, by place", "harmony")]
+    ):
+        with row(dialect, kind):
+            decision = decode(dialect, "I will look it up. " + MARKUP[kind])
+            assert executable(decision) == CALL
+            assert decision.thought == "I will look it up."
 
 
 def calls_of(text: str, *, cut: bool = False) -> list[tuple[str, dict[str, Any], str]] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialects.samples import NAMES, decode
-from kit import go
+from kit import go, row
 from treadle import Agent, ScriptedModel, tool
 from treadle._dialects.base import Decision
 from treadle._dialects.reading.placement import Quotations, doubt_about, is_closing, stands_behind_prose
@@ -43,28 +44,40 @@ def certain(decision: Decision) -> bool:
 # ---- what is a call
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_call_at_the_start_of_a_line_with_nothing_behind_it_is_certain(kind: str, dialect: str):
-    call = MARKUP[kind]
-    for text in (call, f"\n{call}\n", f"I will do it now.\n{call}", f"I will.\n\n{call}\n\n", f"{call}<|im_end|>"):
-        assert certain(read(text, dialect)), text
+def test_a_call_at_the_start_of_a_line_with_nothing_behind_it_is_certain():
+    for dialect, kind in product(NAMES, KINDS):
+        with row(dialect, kind):
+            call = MARKUP[kind]
+            for text in (
+                call,
+                f"\n{call}\n",
+                f"I will do it now.\n{call}",
+                f"I will.\n\n{call}\n\n",
+                f"{call}<|im_end|>",
+            ):
+                assert certain(read(text, dialect)), text
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_call_right_behind_its_introduction_or_before_more_lines_is_doubtful(kind: str):
+def test_a_call_right_behind_its_introduction_or_before_more_lines_is_doubtful():
     """Real models write this (`tool_outputs.json`): tools without effects may run, for others they are asked again."""
-    call = MARKUP[kind]
-    for text in (f"I'll do it. {call}", f"I'll do it.{call}", f"{call}\nWould you like more?", f"```\n{call}\n```"):
-        (only,) = read(text).calls
-        assert only.repaired, text
+    for kind in KINDS:
+        with row(kind):
+            call = MARKUP[kind]
+            for text in (
+                f"I'll do it. {call}",
+                f"I'll do it.{call}",
+                f"{call}\nWould you like more?",
+                f"```\n{call}\n```",
+            ):
+                (only,) = read(text).calls
+                assert only.repaired, text
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_call_inside_a_tag_that_is_not_its_own_is_doubtful(kind: str, dialect: str):
-    for text in ("<mail>\n{}\n</mail>", "The mail:\n<mail>\n{}\n</mail>\n", '<div class="x">{}</div>'):
-        assert not certain(read(text.format(MARKUP[kind]), dialect)), text
+def test_a_call_inside_a_tag_that_is_not_its_own_is_doubtful():
+    for dialect, kind in product(NAMES, KINDS):
+        with row(dialect, kind):
+            for text in ("<mail>\n{}\n</mail>", "The mail:\n<mail>\n{}\n</mail>\n", '<div class="x">{}</div>'):
+                assert not certain(read(text.format(MARKUP[kind]), dialect)), text
 
 
 # ---- what is only shown
@@ -91,22 +104,22 @@ SHOWN = (
 )
 
 
-@pytest.mark.parametrize("shown", SHOWN)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "\n" not in MARKUP[kind]])
-def test_an_answer_that_shows_markup_stays_an_answer(kind: str, shown: str):
-    text = shown.format(MARKUP[kind])
-    decision = read(text)
-    assert decision.calls == ()
-    assert decision.answer
-    assert text.strip().startswith(decision.answer)  # the tokens that end a reply are not part of it
+def test_an_answer_that_shows_markup_stays_an_answer():
+    for shown, kind in product(SHOWN, [kind for kind in KINDS if "\n" not in MARKUP[kind]]):
+        with row(shown, kind):
+            text = shown.format(MARKUP[kind])
+            decision = read(text)
+            assert decision.calls == ()
+            assert decision.answer
+            assert text.strip().startswith(decision.answer)  # the tokens that end a reply are not part of it
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("shown", SHOWN)
-def test_no_dialect_reads_a_call_where_one_is_shown(shown: str, dialect: str):
-    for call in (MARKUP["xml with JSON"], MARKUP["hermes"]):
-        # In a text dialect JSON behind an introduction is its own format: read with a doubt, which runs nothing unsafe.
-        assert all(call.repaired for call in read(shown.format(call), dialect).calls), shown
+def test_no_dialect_reads_a_call_where_one_is_shown():
+    for dialect, shown in product(NAMES, SHOWN):
+        with row(dialect, shown):
+            for call in (MARKUP["xml with JSON"], MARKUP["hermes"]):
+                # In a text dialect JSON behind an introduction is its own format: read with a doubt.
+                assert all(call.repaired for call in read(shown.format(call), dialect).calls), shown
 
 
 WORDS = st.sampled_from(["he", "wrote", "that", "the", "mail", "says", "never", "do", "this", "is", "a", "call", "of"])
@@ -114,7 +127,7 @@ PROSE = st.lists(WORDS, min_size=1, max_size=8).map(lambda words: " ".join(words
 WRAPS = st.sampled_from([("`", "`"), ('"', '"'), ("“", "”"), ("'", "'"), ("", "")])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     before=PROSE,
     behind=PROSE,
@@ -133,7 +146,7 @@ def test_prose_around_quoted_markup_never_yields_a_call(
     assert decision.answer is not None
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(before=PROSE, kind=st.sampled_from(KINDS), quote=st.sampled_from('`"“'), dialect=st.sampled_from(NAMES))
 def test_a_quotation_that_is_not_closed_yields_nothing_certain(before: str, kind: str, quote: str, dialect: str):
     for joint in (" ", "\n", ": "):
@@ -144,17 +157,18 @@ def test_a_quotation_that_is_not_closed_yields_nothing_certain(before: str, kind
 # ---- whose native calls are known to work
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_text_of_a_model_that_calls_natively_is_never_read_for_calls(kind: str):
-    reader = reader_for(get_dialect("native"), Reply(), True)
-    for text in (MARKUP[kind], f"So:\n{MARKUP[kind]}", JSON):
-        decision = reader.decode(Reply(text=text), (WIPE,))
-        assert decision.calls == ()
-        assert decision.answer
-        assert text.startswith(decision.answer)
-    native = reader.decode(Reply(calls=(RawCall("a", "wipe", '{"path": "/"}'),)), (WIPE,))
-    assert [call.name for call in native.calls] == ["wipe"]
-    assert reader_for(get_dialect("json"), Reply(), True) is get_dialect("json")
+def test_the_text_of_a_model_that_calls_natively_is_never_read_for_calls():
+    for kind in KINDS:
+        with row(kind):
+            reader = reader_for(get_dialect("native"), Reply(), True)
+            for text in (MARKUP[kind], f"So:\n{MARKUP[kind]}", JSON):
+                decision = reader.decode(Reply(text=text), (WIPE,))
+                assert decision.calls == ()
+                assert decision.answer
+                assert text.startswith(decision.answer)
+            native = reader.decode(Reply(calls=(RawCall("a", "wipe", '{"path": "/"}'),)), (WIPE,))
+            assert [call.name for call in native.calls] == ["wipe"]
+            assert reader_for(get_dialect("json"), Reply(), True) is get_dialect("json")
 
 
 RAN: list[str] = []
@@ -183,11 +197,12 @@ def test_a_call_in_the_text_runs_for_a_model_of_which_nothing_is_known():
     assert RAN == ["/"]
 
 
-@pytest.mark.parametrize("facts", [{"calls_known": True}, {"dialect": "native"}])
-def test_a_profile_that_knows_native_calls_to_work_stops_the_reading_of_text(facts: dict[str, object]):
-    text = f"So:\n{MARKUP['hermes']}"
-    assert ask(text, **facts) == text
-    assert RAN == []
+def test_a_profile_that_knows_native_calls_to_work_stops_the_reading_of_text():
+    for facts in [{"calls_known": True}, {"dialect": "native"}]:
+        with row(facts):
+            text = f"So:\n{MARKUP['hermes']}"
+            assert ask(text, **facts) == text
+            assert RAN == []
 
 
 def test_one_native_call_in_the_run_is_knowledge_enough():

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 from dialects.samples import ADD, CALL, NAMES, SEARCH, SHAPES, TEXT_NAMES, TOOLS, decode, executable
+from kit import row
 from treadle._dialects.reading.parsed import COMPLETE, PythonCall
 from treadle._dialects.reading.reply import by_name
 from treadle._dialects.reading.shapes import answer_in, arguments, parameter_schema, properties_of, python_calls
 from treadle._types.request import ToolSchema
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_shape(dialect: str, shape: str):
-    assert executable(decode(dialect, SHAPES[shape])) == CALL
+def test_shape():
+    for dialect, shape in product(NAMES, SHAPES):
+        with row(dialect, shape):
+            assert executable(decode(dialect, SHAPES[shape])) == CALL
 
 
-@pytest.mark.parametrize("dialect", TEXT_NAMES)
-@pytest.mark.parametrize(
-    "shape", [shape for shape in SHAPES if shape != "encoded whole"]
-)  # a JSON string in prose is a quotation
-def test_shape_after_prose(dialect: str, shape: str):
-    text = (
-        f"First I look it up.\nAction: {SHAPES[shape]}"
-        if dialect == "action"
-        else f"First I look it up.\n{SHAPES[shape]}"
-    )
-    assert executable(decode(dialect, text)) == CALL
+def test_shape_after_prose():
+    for dialect, shape in product(TEXT_NAMES, [shape for shape in SHAPES if shape != "encoded whole"]):
+        with row(dialect, shape):
+            text = (
+                f"First I look it up.\nAction: {SHAPES[shape]}"
+                if dialect == "action"
+                else f"First I look it up.\n{SHAPES[shape]}"
+            )
+            assert executable(decode(dialect, text)) == CALL
 
 
-@pytest.mark.parametrize("dialect", TEXT_NAMES)
-def test_an_unknown_tool_is_a_call_only_if_explicit(dialect: str):
-    prefix = "Action: " if dialect == "action" else ""
-    assert executable(decode(dialect, prefix + '{"name": "fly", "arguments": {"to": "Rome"}}')) == [
-        ("fly", {"to": "Rome"})
-    ]
-    assert decode(dialect, '{"name": "fly"}').calls == ()
-    assert decode(dialect, '{"fly": {"to": "Rome"}}').calls == ()
-    assert decode(dialect, '{"name": "Ann", "age": 7}').calls == ()
+def test_an_unknown_tool_is_a_call_only_if_explicit():
+    for dialect in TEXT_NAMES:
+        with row(dialect):
+            prefix = "Action: " if dialect == "action" else ""
+            assert executable(decode(dialect, prefix + '{"name": "fly", "arguments": {"to": "Rome"}}')) == [
+                ("fly", {"to": "Rome"})
+            ]
+            assert decode(dialect, '{"name": "fly"}').calls == ()
+            assert decode(dialect, '{"fly": {"to": "Rome"}}').calls == ()
+            assert decode(dialect, '{"name": "Ann", "age": 7}').calls == ()
 
 
 def test_native_reads_tools_that_are_not_there_only_from_the_form_of_a_call():
@@ -49,32 +49,35 @@ def test_native_reads_tools_that_are_not_there_only_from_the_form_of_a_call():
     assert executable(decode("native", f"<tool_call>{text}</tool_call>")) == [("fly", {"to": "Rome"})]
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-def test_a_call_without_arguments(dialect: str):
-    for text in (
-        '{"name": "now", "arguments": {}}',
-        '{"name": "now", "arguments": null}',
-        '{"name": "now"}',
-        '{"now": {}}',
-        "<tool_call>now</tool_call>",
-    ):
-        assert executable(decode(dialect, text)) == [("now", {})], text
+def test_a_call_without_arguments():
+    for dialect in NAMES:
+        with row(dialect):
+            for text in (
+                '{"name": "now", "arguments": {}}',
+                '{"name": "now", "arguments": null}',
+                '{"name": "now"}',
+                '{"now": {}}',
+                "<tool_call>now</tool_call>",
+            ):
+                assert executable(decode(dialect, text)) == [("now", {})], text
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-def test_a_bare_value_goes_to_the_only_parameter(dialect: str):
-    assert executable(decode(dialect, '{"action": "search", "action_input": "red pandas"}')) == [
-        ("search", {"query": "red pandas"})
-    ]
-    assert not executable(decode(dialect, '{"action": "add", "action_input": "1 and 2"}', tools=(ADD,)))
+def test_a_bare_value_goes_to_the_only_parameter():
+    for dialect in NAMES:
+        with row(dialect):
+            assert executable(decode(dialect, '{"action": "search", "action_input": "red pandas"}')) == [
+                ("search", {"query": "red pandas"})
+            ]
+            assert not executable(decode(dialect, '{"action": "add", "action_input": "1 and 2"}', tools=(ADD,)))
 
 
-@pytest.mark.parametrize("dialect", NAMES)
-def test_an_echo_of_the_description_is_not_a_call(dialect: str):
-    schema = '{"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}'
-    assert not executable(decode(dialect, f'{{"name": "search", "parameters": {schema}}}'))
-    filled = '{"name": "search", "parameters": {"type": "object", "properties": {"query": "red pandas"}}}'
-    assert executable(decode(dialect, filled)) == [("search", {"query": "red pandas"})]
+def test_an_echo_of_the_description_is_not_a_call():
+    for dialect in NAMES:
+        with row(dialect):
+            schema = '{"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}'
+            assert not executable(decode(dialect, f'{{"name": "search", "parameters": {schema}}}'))
+            filled = '{"name": "search", "parameters": {"type": "object", "properties": {"query": "red pandas"}}}'
+            assert executable(decode(dialect, filled)) == [("search", {"query": "red pandas"})]
 
 
 def test_a_tool_called_like_an_answer_is_still_a_tool():

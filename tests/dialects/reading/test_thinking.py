@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._dialects.reading.thinking import split_thinking
 
 CALL = '<|channel|>commentary to=functions.wipe<|message|>{"path":"/"}<|call|>'
 
 
-@pytest.mark.parametrize(
-    ("text", "thinking", "rest"),
-    [
+def test_split_thinking():
+    for text, thinking, rest in [
         ("plain", "", "plain"),
         ("<think>a</think>b", "a", "b"),
         ("<think>a</think>\n<think>c</think> b", "a\nc", "b"),
@@ -29,7 +27,6 @@ CALL = '<|channel|>commentary to=functions.wipe<|message|>{"path":"/"}<|call|>'
         (f"He wrote {CALL} at the end.", "", f"He wrote {CALL} at the end."),
         (f"{CALL} is what he wrote.", "", f"{CALL} is what he wrote."),
         (f"<|channel|>final<|message|>He wrote {CALL}", "", f"He wrote {CALL.removesuffix('<|call|>')}"),
-    ],
-)
-def test_split_thinking(text: str, thinking: str, rest: str):
-    assert split_thinking(text) == (thinking, rest)
+    ]:
+        with row(text, thinking, rest):
+            assert split_thinking(text) == (thinking, rest)

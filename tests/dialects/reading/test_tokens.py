@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from treadle._dialects.reading.lenient import LenientParser
 from treadle._dialects.reading.parsed import UnreadableJson
 from treadle._dialects.reading.tokens import MAX_DIGITS, MAX_TOKENS
@@ -16,9 +17,8 @@ def value_of(token: str) -> Any:
     return LenientParser(f"[{token}]").parse(0).value[0]
 
 
-@pytest.mark.parametrize(
-    ("token", "value"),
-    [
+def test_a_token():
+    for token, value in [
         ('"a"', "a"),
         ("'it is \"so\"'", 'it is "so"'),
         ("“smart”", "smart"),
@@ -43,26 +43,24 @@ def value_of(token: str) -> Any:
         ("FALSE", False),
         ("None", None),
         ("undefined", None),
-    ],
-)
-def test_a_token(token: str, value: Any):
-    assert value_of(token) == value
-    assert value_of(f" /* c */ {token} // c\n# d\n") == value
+    ]:
+        with row(token, value):
+            assert value_of(token) == value
+            assert value_of(f" /* c */ {token} // c\n# d\n") == value
 
 
-@pytest.mark.parametrize("token", ["maybe", "1x", "-", "--1", "1e999", "-1e999", "1" * (MAX_DIGITS + 1), "§"])
-def test_what_is_not_a_token(token: str):
-    with pytest.raises(UnreadableJson):
-        value_of(token)
+def test_what_is_not_a_token():
+    for token in ["maybe", "1x", "-", "--1", "1e999", "-1e999", "1" * (MAX_DIGITS + 1), "§"]:
+        with row(token), pytest.raises(UnreadableJson):
+            value_of(token)
 
 
-@pytest.mark.parametrize(
-    "text", ['["a', "['''a", '["a\\', '["\\u12', "[12", "[-", "[tru", "[nul", "[abc"], ids=lambda text: repr(text)
-)
-def test_a_token_that_the_text_ends_in_is_left_out(text: str):
-    parsed = LenientParser(text).parse(0)
-    assert parsed.value == []
-    assert not parsed.all_values
+def test_a_token_that_the_text_ends_in_is_left_out():
+    for text in ['["a', "['''a", '["a\\', '["\\u12', "[12", "[-", "[tru", "[nul", "[abc"]:
+        with row(text):
+            parsed = LenientParser(text).parse(0)
+            assert parsed.value == []
+            assert not parsed.all_values
 
 
 def test_a_tag_or_a_fence_ends_the_json():

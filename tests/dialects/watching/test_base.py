@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._dialects.watching.base import Everything, Piece
 
 
-@pytest.mark.parametrize("answer", [True, False])
-def test_everything_is_one_thing(answer: bool):
-    watcher = Everything(answer=answer)
-    assert watcher.feed("a ") + watcher.feed("b") == [Piece("a ", answer, False), Piece("b", answer, False)]
+def test_everything_is_one_thing():
+    for answer in [True, False]:
+        with row(answer):
+            watcher = Everything(answer=answer)
+            assert watcher.feed("a ") + watcher.feed("b") == [Piece("a ", answer, False), Piece("b", answer, False)]

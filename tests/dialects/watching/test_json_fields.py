@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit import row
 from treadle._dialects.watching.json_fields import JsonFields
 
 
@@ -20,9 +20,8 @@ def seen(text: str, *cuts: int, completion: str = "") -> tuple[str, str]:
     return tuple("".join(piece.text for piece in pieces if piece.answer is kind) for kind in (True, False))
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "thought"),
-    [
+def test_what_is_shown_however_it_is_cut():
+    for text, answer, thought in [
         ('{"thought": "t", "action": "final_answer", "final_answer": "yes"}', "yes", "t"),
         ('{"reasoning": "r", "type": "final_answer", "answer": "yes"}', "yes", "r"),
         ('So:\n```json\n{"answer": "a \\"b\\" \\\\ \\n c"}\n```', 'a "b" \\ \n c', ""),
@@ -31,11 +30,10 @@ def seen(text: str, *cuts: int, completion: str = "") -> tuple[str, str]:
         ('{"answer": {"answer": "inner"}}', "inner", ""),
         ('{"answer": 3}', "", ""),
         ('["answer", "x"]', "", ""),
-    ],
-)
-def test_what_is_shown_however_it_is_cut(text: str, answer: str, thought: str):
-    for size in (1, 2, 3, 7, 1000):
-        assert seen(text, *range(0, len(text), size)) == (answer, thought)
+    ]:
+        with row(text, answer, thought):
+            for size in (1, 2, 3, 7, 1000):
+                assert seen(text, *range(0, len(text), size)) == (answer, thought)
 
 
 def test_the_call_that_completes_the_task_answers():

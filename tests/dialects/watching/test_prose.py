@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit import row
 from treadle._dialects.watching.base import Piece
 from treadle._dialects.watching.prose import Manner, Prose
 
@@ -34,9 +34,8 @@ def test_the_first_word_is_shown_at_once():
     assert watcher.feed("ello") == [Piece("ello")]
 
 
-@pytest.mark.parametrize(
-    ("text", "manner", "shown"),
-    [
+def test_what_is_shown_however_it_is_cut():
+    for text, manner, shown in [
         ("I look. <tool_call>{}</tool_call>", NATIVE, "I look."),
         ("I look. <|tool_calls_section_begin|>", NATIVE, "I look."),
         ("[TOOL_CALLS]add{}", NATIVE, ""),
@@ -53,11 +52,10 @@ def test_the_first_word_is_shown_at_once():
         ("So.\nFinal Answer: **yes**", ACTION, "yes**"),
         ("I run it.\n```python\nprint(1)\n```", CODE, "I run it."),
         ("As JSON:\n```json\n{}\n```\nthat is it", CODE, "As JSON:\n```json\n{}\n```\nthat is it"),
-    ],
-)
-def test_what_is_shown_however_it_is_cut(text: str, manner: Manner, shown: str):
-    for size in (1, 2, 3, 5, 8, 1000):
-        assert answer_in(seen(text, manner, *range(0, len(text), size))).strip() == shown
+    ]:
+        with row(text, manner, shown):
+            for size in (1, 2, 3, 5, 8, 1000):
+                assert answer_in(seen(text, manner, *range(0, len(text), size))).strip() == shown
 
 
 def test_thinking_is_a_thought():

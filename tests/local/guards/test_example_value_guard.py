@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import pytest
-
-from kit import assert_paired, go
+from kit import assert_paired, go, row
 from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel, tool
 
@@ -86,17 +84,19 @@ def test_beside_another_tool_it_goes_through_at_the_third_time():
     assert CALLED[-1] == "E17"
 
 
-@pytest.mark.parametrize("able", [{"grammar": False}, {"parameters": None}, {"parameters": 7.0}])
-def test_models_without_grammar_and_those_not_known_to_be_small_are_left_alone(able: dict[str, Any]):
-    _, result = run("Where does Ada work?", EXAMPLE, **able)
-    assert CALLED == ["E17"]
-    assert result.steps[0].error == ""
+def test_models_without_grammar_and_those_not_known_to_be_small_are_left_alone():
+    for able in [{"grammar": False}, {"parameters": None}, {"parameters": 7.0}]:
+        with row(able):
+            _, result = run("Where does Ada work?", EXAMPLE, **able)
+            assert CALLED == ["E17"]
+            assert result.steps[0].error == ""
 
 
-@pytest.mark.parametrize("name", ["example_value", "borrowed"])
-def test_the_words_can_be_replaced_also_under_the_name_of_0_1(name: str):
-    _, result = run("Where does Ada work?", EXAMPLE, prompts={name: "Not {value} for {name} of {tool}."})
-    assert result.steps[0].observation == "Not E17 for employee of record."
+def test_the_words_can_be_replaced_also_under_the_name_of_0_1():
+    for name in ["example_value", "borrowed"]:
+        with row(name):
+            _, result = run("Where does Ada work?", EXAMPLE, prompts={name: "Not {value} for {name} of {tool}."})
+            assert result.steps[0].observation == "Not E17 for employee of record."
 
 
 @tool(effect="pure")
@@ -106,24 +106,23 @@ def calculate(expression: Annotated[str, "e.g. (2 + 3) * sqrt(16) / 4"]) -> str:
     return "5"
 
 
-@pytest.mark.parametrize("expression", ["(2 + 3) * sqrt(16) / 4", "(2+3) * sqrt(16) / 4 * 12"])
-def test_so_is_a_sum_that_is_the_example_or_mostly_it(expression: str):
-    sum_up = in_dialect("schema", "calculate", expression=expression)
-    _, result = run("What does Ada earn in 12 months?", sum_up, LOOKED_UP, tools=(calculate, phone_book))
-    assert CALLED == ["Ada Brandt"]
-    assert "is only the example in the description of expression" in result.steps[0].observation
+def test_so_is_a_sum_that_is_the_example_or_mostly_it():
+    for expression in ["(2 + 3) * sqrt(16) / 4", "(2+3) * sqrt(16) / 4 * 12"]:
+        with row(expression):
+            sum_up = in_dialect("schema", "calculate", expression=expression)
+            _, result = run("What does Ada earn in 12 months?", sum_up, LOOKED_UP, tools=(calculate, phone_book))
+            assert CALLED == ["Ada Brandt"]
+            assert "is only the example in the description of expression" in result.steps[0].observation
 
 
-@pytest.mark.parametrize(
-    ("question", "expression"),
-    [
+def test_a_sum_of_the_users_own_is_worked_out():
+    for question, expression in [
         ("What is (2 + 3) * sqrt(16) / 4?", "(2 + 3) * sqrt(16) / 4"),
         ("What are 15 and 3 and 16, over 4?", "(15 + 3 + 16) / 4"),
-    ],
-)
-def test_a_sum_of_the_users_own_is_worked_out(question: str, expression: str):
-    run(question, in_dialect("schema", "calculate", expression=expression), tools=(calculate, phone_book))
-    assert [expression] == CALLED
+    ]:
+        with row(question, expression):
+            run(question, in_dialect("schema", "calculate", expression=expression), tools=(calculate, phone_book))
+            assert [expression] == CALLED
 
 
 def test_values_without_a_digit_and_choices_are_left_alone():

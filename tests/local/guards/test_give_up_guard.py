@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
-from kit import assert_paired, go
+from kit import assert_paired, go, row
 from treadle import Agent, ScriptedModel, tool
 from treadle._types.state import fold
 
@@ -56,16 +55,18 @@ def test_one_that_tried_nothing_or_succeeded_is_believed():
     assert len(run(CALL_RIGHT, DONE)[0].requests) == 2
 
 
-@pytest.mark.parametrize("parameters", [None, 4.0, 70.0])
-def test_a_model_that_is_not_known_to_be_small_is_believed(parameters: float | None):
-    model, result = run(CALL_WRONG, GIVES_UP, parameters=parameters)
-    assert (result.answer, result.success, len(model.requests)) == ("There is none.", False, 2)
+def test_a_model_that_is_not_known_to_be_small_is_believed():
+    for parameters in [None, 4.0, 70.0]:
+        with row(parameters):
+            model, result = run(CALL_WRONG, GIVES_UP, parameters=parameters)
+            assert (result.answer, result.success, len(model.requests)) == ("There is none.", False, 2)
 
 
-@pytest.mark.parametrize("name", ["give_up", "insist"])
-def test_the_words_can_be_replaced_also_under_the_name_of_0_1(name: str):
-    model, _ = run(CALL_WRONG, GIVES_UP, CALL_RIGHT, DONE, prompts={name: "Try harder."})
-    assert "Try harder." in str(model.requests[2].messages[-1])
+def test_the_words_can_be_replaced_also_under_the_name_of_0_1():
+    for name in ["give_up", "insist"]:
+        with row(name):
+            model, _ = run(CALL_WRONG, GIVES_UP, CALL_RIGHT, DONE, prompts={name: "Try harder."})
+            assert "Try harder." in str(model.requests[2].messages[-1])
 
 
 def test_one_that_must_answer_is_not_asked_to_look_again():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._local.guards.numbers_and_ids import (
     ids,
     mentions,
@@ -28,24 +27,21 @@ def test_ids_begin_with_a_letter_and_have_a_digit():
     assert ids("2026-05-03 07:50 3kg 24/7 1/2 4x4 2nd 12.5 1,200") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "expected"),
-    [
+def test_mentions_is_about_whole_words_in_whatever_case():
+    for text, value, expected in [
         ("about ab-17.", "AB17", True),
         ("about AB17", "ab 17", True),
         ("about AB178", "AB17", False),
         ("about XAB17", "AB17", False),
         ("C++ (2)", "c2", False),
         ("anything", "--", False),
-    ],
-)
-def test_mentions_is_about_whole_words_in_whatever_case(text: str, value: str, expected: bool):
-    assert mentions(text, value) is expected
+    ]:
+        with row(text, value, expected):
+            assert mentions(text, value) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "sources", "unsourced"),
-    [
+def test_a_number_has_a_source_or_follows_from_two():
+    for text, sources, unsourced in [
         ("It costs 440.", ["71.50", "4 nights"], "440"),
         ("It costs 286.", ["71.50", "4 nights"], ""),
         ("It costs 71.5", ["71.50"], ""),
@@ -60,10 +56,9 @@ def test_mentions_is_about_whole_words_in_whatever_case(text: str, value: str, e
         ("44", [], "44"),
         ("9" * 400, [], ""),
         ("999", [" ".join(str(number * 7919) for number in range(100))], ""),
-    ],
-)
-def test_a_number_has_a_source_or_follows_from_two(text: str, sources: list[str], unsourced: str):
-    assert unsourced_number(text, sources) == unsourced
+    ]:
+        with row(text, sources, unsourced):
+            assert unsourced_number(text, sources) == unsourced
 
 
 def test_only_the_first_numbers_of_a_long_text_are_checked():
@@ -80,41 +75,36 @@ def test_a_year_is_in_a_date():
     assert not unsourced_number("2027 - 1936", ["How many years ago was 1936?", "2027-03-14"])
 
 
-@pytest.mark.parametrize(
-    ("number", "expected"), [(480, True), (-90, True), (21.5, True), (250000, True), (1500.0, True), (4817, False)]
-)
-def test_an_amount_can_be_told_in_words(number: float, expected: bool):
-    assert told_in_words(number) is expected
+def test_an_amount_can_be_told_in_words():
+    for number, expected in [(480, True), (-90, True), (21.5, True), (250000, True), (1500.0, True), (4817, False)]:
+        with row(number, expected):
+            assert told_in_words(number) is expected
 
 
-@pytest.mark.parametrize(
-    ("number", "source"),
-    [
+def test_numbers_as_other_languages_write_them():
+    for number, source in [
         ("12.75", "Was sind 19 % von 12,75 Euro?"),
         ("1250", "20 % de 1 250 euros"),
         ("1250000", "1.250.000 Euro"),
         ("1250.5", "1.250,50 Euro"),
         ("1250000", "CHF 1'250'000"),
-    ],
-)
-def test_numbers_as_other_languages_write_them(number: str, source: str):
-    assert unsourced_number(number, [source]) == ""
-    assert unsourced_number(number, ["Was kostet das?"]) == number
+    ]:
+        with row(number, source):
+            assert unsourced_number(number, [source]) == ""
+            assert unsourced_number(number, ["Was kostet das?"]) == number
 
 
-@pytest.mark.parametrize(
-    ("text", "source", "nothing"),
-    [
+def test_a_sum_may_use_nothing_that_was_said():
+    for text, source, nothing in [
         ("1000 * 0.05", "What is the price of a PMP-008?", True),
         ("24 * 60", "How many minutes has a day?", True),
         ("15 * 240 / 100", "What is 15% of 240?", False),
         ("12.75 * 0.19", "Was sind 19 % von 12,75 Euro?", False),
         ("Swan Lake (ballet)", "Is the ballet on?", False),
         ("1000", "Is there a PMP-008?", False),
-    ],
-)
-def test_a_sum_may_use_nothing_that_was_said(text: str, source: str, nothing: bool):
-    assert uses_nothing_said(text, [source]) is nothing
+    ]:
+        with row(text, source, nothing):
+            assert uses_nothing_said(text, [source]) is nothing
 
 
 def test_a_sum_may_use_numbers_that_are_told_in_words():

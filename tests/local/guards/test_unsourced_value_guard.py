@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import assert_paired, counted_turns, go
+from kit import assert_paired, counted_turns, go, row
 from plugins.scenes import answer_in, in_dialect
 from treadle import Agent, ScriptedModel, ToolError, tool
 from treadle._types.messages import AssistantMessage, UserMessage
@@ -73,19 +73,17 @@ def test_a_number_in_a_call_that_nobody_said_is_refused_and_the_next_reply_is_fo
     assert_paired(result.messages)
 
 
-@pytest.mark.parametrize(
-    ("question", "expression"),
-    [
+def test_numbers_in_calls_of_a_model_with_an_adapter_are_left_alone():
+    for question, expression in [
         ("What is 98.6 Fahrenheit in Celsius?", "(98.6 - 32) * 5 / 9"),
         ("How many seconds are in 3 days?", "3 * 86400"),
         ("What is fifteen percent of two hundred and forty?", "0.15 * 240"),
         ("Was sind 19 % von 12,75 Euro?", "12.75 * 0.19"),
         ("What is the base-10 logarithm of 5000?", "log10(5000)"),
-    ],
-)
-def test_numbers_in_calls_of_a_model_with_an_adapter_are_left_alone(question: str, expression: str):
-    run(call("calculate", expression=expression), DONE, question=question, abilities={"adapter": "taught"})
-    assert [expression] == CALLED
+    ]:
+        with row(question, expression):
+            run(call("calculate", expression=expression), DONE, question=question, abilities={"adapter": "taught"})
+            assert [expression] == CALLED
 
 
 GIVE_UP = answer_in("direct", "I do not know.").replace("true", "false")
@@ -109,16 +107,22 @@ def test_a_tool_that_is_called_inside_another_call_is_called_first():
     assert [name in form for name in ("'price'", "'calculate'", "'hotel'", "final_answer")] == [True, *[False] * 3]
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "best_price('a') * 2", "x.price('a') * 2", "get-price('a')", "price * 4", "4 * 71.50", "price(3, 4)",
-        "Which price(s) do you mean?", "SELECT price(a) FROM rooms", "f(price('a'))", "hotel(x) = x",
-    ],
-)  # fmt: skip
-def test_what_is_no_call_of_a_tool_is_no_inner_call(expression: str):
-    _, result = run(HOTEL, PRICE, call("calculate", expression=expression), DONE, DONE, DONE)
-    assert "is a tool, not a value" not in str([step.observation for step in result.steps])
+def test_what_is_no_call_of_a_tool_is_no_inner_call():
+    for expression in [
+        "best_price('a') * 2",
+        "x.price('a') * 2",
+        "get-price('a')",
+        "price * 4",
+        "4 * 71.50",
+        "price(3, 4)",
+        "Which price(s) do you mean?",
+        "SELECT price(a) FROM rooms",
+        "f(price('a'))",
+        "hotel(x) = x",
+    ]:
+        with row(expression):
+            _, result = run(HOTEL, PRICE, call("calculate", expression=expression), DONE, DONE, DONE)
+            assert "is a tool, not a value" not in str([step.observation for step in result.steps])
 
 
 def test_nor_is_what_the_task_says_itself():
@@ -141,14 +145,20 @@ def unmarked_price(code: str) -> str:
     return "71.50 EUR a night"
 
 
-@pytest.mark.parametrize("effect", ["unsafe", "unmarked"])
-def test_one_that_may_change_something_is_thought_about_first(effect: str):
-    other = price.replace(effect="unsafe") if effect == "unsafe" else unmarked_price
-    inner = call("calculate", expression="price('CL-15') * 4")
-    model, _ = run(HOTEL, inner, DONE, DONE, DONE, tools=(hotel, other, calculate))
-    form = str(model.requests[2].format)
-    assert [name in form for name in ("'price'", "'calculate'", "final_answer", "thought")] == [True, False, True, True]
-    assert CALLED == ["Casa Luna"]
+def test_one_that_may_change_something_is_thought_about_first():
+    for effect in ["unsafe", "unmarked"]:
+        with row(effect):
+            other = price.replace(effect="unsafe") if effect == "unsafe" else unmarked_price
+            inner = call("calculate", expression="price('CL-15') * 4")
+            model, _ = run(HOTEL, inner, DONE, DONE, DONE, tools=(hotel, other, calculate))
+            form = str(model.requests[2].format)
+            assert [name in form for name in ("'price'", "'calculate'", "final_answer", "thought")] == [
+                True,
+                False,
+                True,
+                True,
+            ]
+            assert CALLED == ["Casa Luna"]
 
 
 def test_a_model_with_an_adapter_was_taught_without_that():
@@ -234,19 +244,19 @@ def test_after_a_refusal_the_refused_tool_is_not_the_one_to_call():
     ]
 
 
-@pytest.mark.parametrize("unknown", [None, 4.0, 70.0])
-def test_a_model_that_is_not_known_to_be_small_is_left_alone(unknown: float | None):
-    guess = answer_in("direct", "It costs 440 EUR.")
-    model, result = run(call("price", code="CL-20"), guess, abilities={"parameters": unknown})
-    assert (CALLED, result.answer, len(model.requests)) == (["CL-20"], "It costs 440 EUR.", 2)
-    gives_up = answer_in("direct", "That is not known.").replace("true", "false")
-    model, result = run(gives_up, abilities={"parameters": unknown})
-    assert (result.answer, len(model.requests)) == ("That is not known.", 1)
+def test_a_model_that_is_not_known_to_be_small_is_left_alone():
+    for unknown in [None, 4.0, 70.0]:
+        with row(unknown):
+            guess = answer_in("direct", "It costs 440 EUR.")
+            model, result = run(call("price", code="CL-20"), guess, abilities={"parameters": unknown})
+            assert (CALLED, result.answer, len(model.requests)) == (["CL-20"], "It costs 440 EUR.", 2)
+            gives_up = answer_in("direct", "That is not known.").replace("true", "false")
+            model, result = run(gives_up, abilities={"parameters": unknown})
+            assert (result.answer, len(model.requests)) == ("That is not known.", 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "replies"),
-    [
+def test_the_words_can_be_replaced_also_under_the_names_of_0_1():
+    for name, replies in [
         ("unsourced_call", [call("price", code="CL-20"), DONE]),
         ("invented_call", [call("price", code="CL-20"), DONE]),
         ("unsourced_answer", [HOTEL, answer_in("direct", "440"), answer_in("direct", "unknown")]),
@@ -256,11 +266,10 @@ def test_a_model_that_is_not_known_to_be_small_is_left_alone(unknown: float | No
             "invented_untried",
             [answer_in("direct", "no").replace("true", "false"), HOTEL, answer_in("direct", "3 stars")],
         ),
-    ],
-)
-def test_the_words_can_be_replaced_also_under_the_names_of_0_1(name: str, replies: list[str]):
-    model, _ = run(*replies, DONE, DONE, prompts={name: "OURS"})
-    assert any("OURS" in str(request.messages[-1]) for request in model.requests)
+    ]:
+        with row(name, replies):
+            model, _ = run(*replies, DONE, DONE, prompts={name: "OURS"})
+            assert any("OURS" in str(request.messages[-1]) for request in model.requests)
 
 
 def test_a_tool_that_can_do_harm_is_never_forced():
@@ -273,26 +282,25 @@ def test_a_tool_that_can_do_harm_is_never_forced():
     assert "final_answer" in str(model.requests[2].format)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_what_was_said_or_follows_from_it_passes():
+    for reply in [
         "It has 3 stars.",
         "4 times 71.50 is 286.",
         "71.5 EUR",
         "75.50 with 4 EUR of tax",
         "17.88 a quarter",
         "Booked at 07:45 on 2031-08-17, K-99.",
-    ],
-)
-def test_what_was_said_or_follows_from_it_passes(reply: str):
-    model, result = run(HOTEL, PRICE, answer_in("direct", reply))
-    assert (result.answer, len(model.requests)) == (reply, 3)
+    ]:
+        with row(reply):
+            model, result = run(HOTEL, PRICE, answer_in("direct", reply))
+            assert (result.answer, len(model.requests)) == (reply, 3)
 
 
-@pytest.mark.parametrize("reply", ["A week has 7 days.", "It ended in 1945.", "They cost 408 EUR.", "That is CL-20."])
-def test_an_answer_without_any_call_is_believed(reply: str):
-    model, result = run(answer_in("direct", reply))
-    assert (result.answer, len(model.requests)) == (reply, 1)
+def test_an_answer_without_any_call_is_believed():
+    for reply in ["A week has 7 days.", "It ended in 1945.", "They cost 408 EUR.", "That is CL-20."]:
+        with row(reply):
+            model, result = run(answer_in("direct", reply))
+            assert (result.answer, len(model.requests)) == (reply, 1)
 
 
 def test_what_was_said_before_this_question_counts():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kit import row
 from treadle._local.policy.fit_question import about_tools, fit_probability
 from treadle._types.messages import SystemMessage, UserMessage, text_of
 from treadle._types.request import ToolSchema
@@ -23,15 +24,13 @@ def test_it_is_asked_with_the_tools_as_they_are_called():
     assert user.endswith('{"fits": true} or {"fits": false}')
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
+def test_a_yes_counts_beside_a_no():
+    for options, expected in [
         ({" true": 0.6, " false": 0.2}, 0.75),
         ({"true": 0.3, "tru": 0.1, " f": 0.4}, 0.5),
         ({"false}": 0.9}, 0.0),
         ({"maybe": 0.9, " ": 0.1}, None),
         ({}, None),
-    ],
-)
-def test_a_yes_counts_beside_a_no(options: dict[str, float], expected: float | None):
-    assert fit_probability(options) == (None if expected is None else pytest.approx(expected))
+    ]:
+        with row(options, expected):
+            assert fit_probability(options) == (None if expected is None else pytest.approx(expected))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kit import add, go
+from kit import add, go, row
 from plugins.scenes import in_dialect
 from treadle import Agent, RunResult, ScriptedModel, ToolError, tool
 from treadle._local.policy.policy import meant_part, ours_part, tool_meant
@@ -235,34 +235,32 @@ def test_a_question_that_goes_on_with_a_conversation_is_not_looked_at_alone():
     assert go(main()) == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"final": 0.62, "multiply": 0.2}, {}],
-    ids=["it wants to answer", "nothing is known"],
-)
-def test_an_answer_that_is_wanted_stands(options: dict[str, float]):
-    result, events = run(ScriptedModel([says(FINAL, **options)], profile=PROFILE))
-    assert (result.answer, result.steps) == ("It is 3.", [])
-    assert not any(isinstance(event, ReplyConstrained) for event in events)
+def test_an_answer_that_is_wanted_stands():
+    for options in [{"final": 0.62, "multiply": 0.2}, {}]:
+        with row(options):
+            result, events = run(ScriptedModel([says(FINAL, **options)], profile=PROFILE))
+            assert (result.answer, result.steps) == ("It is 3.", [])
+            assert not any(isinstance(event, ReplyConstrained) for event in events)
 
 
 THOUGHT = '{"thought": "A sum of two numbers.", '
 
 
-@pytest.mark.parametrize("tools", [(delete,), (delete, add), (unmarked, add)])
-def test_nobody_is_made_to_call_a_tool_that_may_change_something(tools: tuple[Any, ...]):
+def test_nobody_is_made_to_call_a_tool_that_may_change_something():
     """It thinks instead, and does what it likes: with only the harmless ones left it would have to take a wrong one."""
-    model = ScriptedModel([says(FINAL, remove=0.9), says(THOUGHT + FINAL[1:])], profile=PROFILE)
-    result, events = run(model, tools)
-    assert (result.answer, result.steps) == ("It is 3.", [])
-    assert [event for event in events if isinstance(event, ReplyConstrained)] == [
-        ReplyConstrained("decision", must_act=False, barred=(), think=True)
-    ]
-    form = model.requests[1].format
-    assert form is not None
-    assert form.schema is not None
-    assert len(form.schema["anyOf"]) == len(tools) + 1, "all that could be done before"
-    assert all(next(iter(one["properties"])) == "thought" for one in form.schema["anyOf"])
+    for tools in [(delete,), (delete, add), (unmarked, add)]:
+        with row(tools):
+            model = ScriptedModel([says(FINAL, remove=0.9), says(THOUGHT + FINAL[1:])], profile=PROFILE)
+            result, events = run(model, tools)
+            assert (result.answer, result.steps) == ("It is 3.", [])
+            assert [event for event in events if isinstance(event, ReplyConstrained)] == [
+                ReplyConstrained("decision", must_act=False, barred=(), think=True)
+            ]
+            form = model.requests[1].format
+            assert form is not None
+            assert form.schema is not None
+            assert len(form.schema["anyOf"]) == len(tools) + 1, "all that could be done before"
+            assert all(next(iter(one["properties"])) == "thought" for one in form.schema["anyOf"])
 
 
 def test_a_thought_is_about_the_tool_that_the_model_means():
@@ -287,23 +285,20 @@ SMALL = msgspec.structs.replace(PROFILE, parameters=1.5)
 ENDLESS = Reply('{"action": "unmarked", "args": {"name": "V' + "1234567890" * 20, finish="length")
 
 
-@pytest.mark.parametrize(
-    ("tools", "held"),
-    [
+def test_a_value_without_an_end_is_not_known_so_another_tool_is_called():
+    """Told to write it shorter, the model makes one up, or an answer."""
+    for tools, held in [
         ((unmarked, add), ReplyConstrained("decision", must_act=False, barred=("unmarked",), think=True)),
         ((unmarked.replace(effect="pure"), add), ReplyConstrained("decision", must_act=True, barred=("unmarked",))),
-    ],
-    ids=["one that may change something", "harmless ones"],
-)
-def test_a_value_without_an_end_is_not_known_so_another_tool_is_called(tools: tuple[Any, ...], held: ReplyConstrained):
-    """Told to write it shorter, the model makes one up, or an answer."""
-    call = THOUGHT + ADD[1:] if held.think else ADD
-    model = ScriptedModel([ENDLESS, says(call), says(FINAL, final=0.9)], profile=SMALL)
-    result, events = run(model, tools)
-    assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
-    assert [event for event in events if isinstance(event, ReplyConstrained)] == [held]
-    (failed,) = (event for event in events if isinstance(event, ThinkFailed))
-    assert failed.error == "a value for unmarked has no end: the model does not know it"
+    ]:
+        with row(tools, held):
+            call = THOUGHT + ADD[1:] if held.think else ADD
+            model = ScriptedModel([ENDLESS, says(call), says(FINAL, final=0.9)], profile=SMALL)
+            result, events = run(model, tools)
+            assert (result.answer, [step.tool for step in result.steps]) == ("It is 3.", ["add"])
+            assert [event for event in events if isinstance(event, ReplyConstrained)] == [held]
+            (failed,) = (event for event in events if isinstance(event, ThinkFailed))
+            assert failed.error == "a value for unmarked has no end: the model does not know it"
 
 
 def test_that_is_asked_once_and_a_reply_that_is_only_long_is_to_be_shorter():
@@ -342,16 +337,17 @@ def test_after_a_thought_it_goes_on_without():
     assert "A sum of two numbers." in str(model.requests[2].messages), "it sees what it thought"
 
 
-@pytest.mark.parametrize(("sure", "asked"), [(0.5, 2), (0.2, 3)])
-def test_before_a_call_of_a_tool_that_it_hardly_wanted_it_thinks(sure: float, asked: int):
-    thinking = [says(THOUGHT + ADD[1:])] if asked == 3 else []
-    script = [says(ADD, add=sure, weather=0.9 - sure), *thinking, says(FINAL, final=0.9)]
-    model = ScriptedModel(script, profile=PROFILE)
-    result, events = run(model, (add, delete))
-    assert [step.tool for step in result.steps] == ["add"]
-    assert len(model.requests) == asked
-    failed = [event.error for event in events if isinstance(event, ThinkFailed)]
-    assert failed == ([] if asked == 2 else ["add is 20% of what the model wanted to call"])
+def test_before_a_call_of_a_tool_that_it_hardly_wanted_it_thinks():
+    for sure, asked in [(0.5, 2), (0.2, 3)]:
+        with row(sure, asked):
+            thinking = [says(THOUGHT + ADD[1:])] if asked == 3 else []
+            script = [says(ADD, add=sure, weather=0.9 - sure), *thinking, says(FINAL, final=0.9)]
+            model = ScriptedModel(script, profile=PROFILE)
+            result, events = run(model, (add, delete))
+            assert [step.tool for step in result.steps] == ["add"]
+            assert len(model.requests) == asked
+            failed = [event.error for event in events if isinstance(event, ThinkFailed)]
+            assert failed == ([] if asked == 2 else ["add is 20% of what the model wanted to call"])
 
 
 def test_with_a_single_tool_there_is_nothing_to_think_about():
@@ -406,9 +402,8 @@ MONEY = ToolSchema("convert_currency", "Converts an amount of money.", {})
 SKY = ToolSchema("forecast", "The weather at a place.", {})
 
 
-@pytest.mark.parametrize(
-    ("options", "meant"),
-    [
+def test_a_name_that_is_not_ours_means_the_tool_that_its_words_describe():
+    for options, meant in [
         ({"weather": 0.5, "final": 0.2}, "forecast"),
         ({"arith": 0.4, "conv": 0.1}, "evaluate"),
         ({"conv": 0.3, "weather": 0.2}, ""),
@@ -416,23 +411,27 @@ SKY = ToolSchema("forecast", "The weather at a place.", {})
         ({"an": 0.9}, ""),
         ({"evaluation": 0.4}, "evaluate"),
         ({"converter": 0.4, "weath": 0.1}, "convert_currency"),
-    ],
-)
-def test_a_name_that_is_not_ours_means_the_tool_that_its_words_describe(options: dict[str, float], meant: str):
-    assert tool_meant(options, [SUM, MONEY, SKY]) == meant
+    ]:
+        with row(options, meant):
+            assert tool_meant(options, [SUM, MONEY, SKY]) == meant
 
 
 SHOP = ToolSchema("product_info", "The price and the colours of a product that we sell, given its number.", {})
 STOCK = ToolSchema("stock", "How many pieces we have, given their number.", {})
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [("the", ""), ("and", ""), ("its", ""), ("number", ""), ("given", ""), ("price", "product_info")],
-)
-def test_what_is_short_or_said_of_several_tools_means_none(text: str, meant: str):
-    tools = [SHOP, STOCK]
-    assert (tool_meant({text: 0.5}, tools), ours_part({text: 0.5}, tools) > 0) == (meant, bool(meant))
+def test_what_is_short_or_said_of_several_tools_means_none():
+    for text, meant in [
+        ("the", ""),
+        ("and", ""),
+        ("its", ""),
+        ("number", ""),
+        ("given", ""),
+        ("price", "product_info"),
+    ]:
+        with row(text, meant):
+            tools = [SHOP, STOCK]
+            assert (tool_meant({text: 0.5}, tools), ours_part({text: 0.5}, tools) > 0) == (meant, bool(meant))
 
 
 def test_a_word_of_a_name_counts_however_short_it_is_and_whoever_else_says_it():
@@ -456,30 +455,30 @@ GRADE = '{"action": "final_grade", "args": {"student": "Ann"}}'
 FEE = '{"action": "no_show_fee", "args": {"booking": "B7"}}'
 
 
-@pytest.mark.parametrize(("named", "call", "begun"), [(final_grade, GRADE, "final"), (no_show_fee, FEE, "no")])
-def test_a_tool_whose_name_begins_like_an_answer_can_be_called(named: Any, call: str, begun: str):
-    model = ScriptedModel([says(call, **{begun: 0.97}), says(FINAL, final=0.9)], profile=PROFILE)
-    result, events = run(model, (named, add))
-    assert ([step.tool for step in result.steps], result.answer) == ([named.name], "It is 3.")
-    assert not any(isinstance(event, ThinkFailed) for event in events)
+def test_a_tool_whose_name_begins_like_an_answer_can_be_called():
+    for named, call, begun in [(final_grade, GRADE, "final"), (no_show_fee, FEE, "no")]:
+        with row(named, call, begun):
+            model = ScriptedModel([says(call, **{begun: 0.97}), says(FINAL, final=0.9)], profile=PROFILE)
+            result, events = run(model, (named, add))
+            assert ([step.tool for step in result.steps], result.answer) == ([named.name], "It is 3.")
+            assert not any(isinstance(event, ThinkFailed) for event in events)
 
 
-@pytest.mark.parametrize("text", [FINAL, GRADE])
-def test_where_a_beginning_is_of_both_the_reply_is_taken_as_it_is(text: str):
-    model = ScriptedModel([says(text, final=0.6, add=0.3), says(FINAL, final=0.9)], profile=PROFILE)
-    _, events = run(model, (final_grade, add))
-    assert not any(isinstance(event, ThinkFailed | ReplyConstrained) for event in events)
+def test_where_a_beginning_is_of_both_the_reply_is_taken_as_it_is():
+    for text in [FINAL, GRADE]:
+        with row(text):
+            model = ScriptedModel([says(text, final=0.6, add=0.3), says(FINAL, final=0.9)], profile=PROFILE)
+            _, events = run(model, (final_grade, add))
+            assert not any(isinstance(event, ThinkFailed | ReplyConstrained) for event in events)
 
 
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [({"final_a": 0.6, "final": 0.1}, "to answer"), ({"add": 0.7, "final": 0.1}, "a tool")],
-)
-def test_what_a_beginning_of_both_cannot_change_is_decided(options: dict[str, float], wanted: str):
-    text = ADD if wanted == "to answer" else FINAL
-    model = ScriptedModel([says(text, **options), says(FINAL), says(FINAL)], profile=PROFILE)
-    _, events = run(model, (final_grade, add))
-    assert f"wanted {wanted}" in next(event.error for event in events if isinstance(event, ThinkFailed))
+def test_what_a_beginning_of_both_cannot_change_is_decided():
+    for options, wanted in [({"final_a": 0.6, "final": 0.1}, "to answer"), ({"add": 0.7, "final": 0.1}, "a tool")]:
+        with row(options, wanted):
+            text = ADD if wanted == "to answer" else FINAL
+            model = ScriptedModel([says(text, **options), says(FINAL), says(FINAL)], profile=PROFILE)
+            _, events = run(model, (final_grade, add))
+            assert f"wanted {wanted}" in next(event.error for event in events if isinstance(event, ThinkFailed))
 
 
 def test_an_action_that_the_dialect_does_not_have_is_no_answer():
@@ -490,7 +489,7 @@ def test_an_action_that_the_dialect_does_not_have_is_no_answer():
     assert model.requests[0].decision_names.tools == ("add",)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan")])
-def test_a_threshold_is_a_probability(value: float):
-    with pytest.raises(ConfigError, match="between 0 and 1"):
-        DecisionThresholds(value, 0.5)
+def test_a_threshold_is_a_probability():
+    for value in [-0.1, 1.1, float("nan")]:
+        with row(value), pytest.raises(ConfigError, match="between 0 and 1"):
+            DecisionThresholds(value, 0.5)

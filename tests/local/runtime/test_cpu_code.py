@@ -131,14 +131,14 @@ def test_a_real_model_says_the_same_with_both():
     need_model()
     where = {"TREADLE_WEIGHTS": str(Path(weights.ensure(SMALL)).parent)}
     said: dict[str, tuple[str, str]] = {}
-    for name in ("", "wheel"):
+    for name in ("", "wheel") if HERE else ("wheel",):  # elsewhere there is only one
         env = {**os.environ, **where, SWITCH: name}
         done = subprocess.run([sys.executable, "-c", ANSWER], env=env, capture_output=True, text=True, check=True)
         info, text = msgspec.json.decode(done.stdout.splitlines()[-1], type=tuple[str, str])
         said[name] = (info, text)
         assert "ggml-cpu" not in done.stderr, "nothing is printed about it"
-    assert said[""][1] == said["wheel"][1]
     assert "Paris" in said["wheel"][1]
+    assert {text for _, text in said.values()} == {said["wheel"][1]}
     pinned = library().__version__ == cpu_code.OWN.version
     if HERE and pinned and re.search(r"\basimddp\b", Path("/proc/cpuinfo").read_text()):
         assert [cpu_code.FAST[0] in said[name][0] for name in ("", "wheel")] == [True, False]

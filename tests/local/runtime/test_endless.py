@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+from kit import row
 from treadle._local.runtime.endless import EndlessText, is_endless
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"ticket": "V' + "1234567890" * 16, '{"a": ' + "7" * 160, '{"a": "' + "no end " * 23],
-    ids=["a number", "a digit", "words"],
-)
-def test_a_value_that_only_repeats_itself_has_no_end(text: str):
-    assert is_endless(text)
-    assert seen(text)
+def test_a_value_that_only_repeats_itself_has_no_end():
+    for text in ['{"ticket": "V' + "1234567890" * 16, '{"a": ' + "7" * 160, '{"a": "' + "no end " * 23]:
+        with row(text):
+            assert is_endless(text)
+            assert seen(text)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_what_repeats_itself_and_ends_is_left_alone():
+    for value in [
         "7" * 159,
         "=" * 400,
         "- " * 200,
@@ -35,14 +30,9 @@ def test_a_value_that_only_repeats_itself_has_no_end(text: str):
         [[1, 0], [0, 1]] * 50,
         ["a"] * 100,
         [{"n": 1}] * 60,
-    ],
-    ids=[
-        "short", "a line", "dashes", "rules", "empty lines", "a box", "counting", "a long sentence", "zeros",
-        "no and no", "a matrix", "letters", "objects",
-    ],
-)  # fmt: skip
-def test_what_repeats_itself_and_ends_is_left_alone(value: object):
-    assert not seen(json.dumps({"value": value}))
+    ]:
+        with row(value):
+            assert not seen(json.dumps({"value": value}))
 
 
 def seen(text: str) -> bool:

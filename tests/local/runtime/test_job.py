@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.model, GUARD]
 RULES = "You answer questions about colours. " * 18
 
 
-@pytest.mark.parametrize(("isolated", "format"), [(False, None), (False, OutputFormat("json")), (True, None)])
+@pytest.mark.parametrize(("isolated", "format"), [(False, OutputFormat("json")), (True, None)])
 def test_the_system_prompt_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated: bool, format: OutputFormat | None
 ):

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kit import row
 from treadle._local.runtime.prompt import MARKUP, CompletionReader, constraint_of, opening_of, prompt_items
 from treadle._local.runtime.runtime import ORIGIN
 from treadle._local.runtime.slots import Segment
@@ -78,35 +79,33 @@ def test_what_cannot_be_enforced_is_left_out():
     assert kept["$defs"] == {"near": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "opening"),
-    [
+def test_opening():
+    for wanted, opening in [
         (None, ""),
         (OutputFormat("json"), "{"),
         (OutputFormat("grammar", grammar="root ::= [a]"), ""),
         (OutputFormat("schema", {"type": "array"}), "["),
         (OutputFormat("schema", {"type": ["object", "null"]}), ""),
         (OutputFormat("schema", {"anyOf": []}), ""),
-    ],
-)
-def test_opening(wanted: OutputFormat | None, opening: str):
-    assert opening_of(wanted) == opening
+    ]:
+        with row(wanted, opening):
+            assert opening_of(wanted) == opening
 
 
 def test_prompt_items_are_texts_and_tokens():
     assert prompt_items([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
 
 
-@pytest.mark.parametrize(
-    "text", ["<|im_end|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "</s>", "<start_of_turn>", "[/INST]", "<eos>"]
-)
-def test_markup_is_seen(text: str):
-    assert MARKUP.fullmatch(text)
+def test_markup_is_seen():
+    for text in ["<|im_end|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "</s>", "<start_of_turn>", "[/INST]", "<eos>"]:
+        with row(text):
+            assert MARKUP.fullmatch(text)
 
 
-@pytest.mark.parametrize("text", ["a < b | c > d", "<div>", "<| spaced out |>", "[1]", "[Note]"])
-def test_plain_text_is_not_markup(text: str):
-    assert not MARKUP.search(text)
+def test_plain_text_is_not_markup():
+    for text in ["a < b | c > d", "<div>", "<| spaced out |>", "[1]", "[Note]"]:
+        with row(text):
+            assert not MARKUP.search(text)
 
 
 def chunk(
@@ -144,13 +143,14 @@ def test_a_reply_with_its_tokens_and_usage():
     assert read.tokens == (5, 6)
 
 
-@pytest.mark.parametrize(("finish", "stop", "wrote"), [("stop", "word", 1), ("length", "limit", 1), ("stop", "eos", 3)])
-def test_tokens_that_may_not_be_the_text_are_not_kept(finish: str, stop: str, wrote: int):
-    read = reader()
-    read.feed(chunk("Hel", [5]))
-    read.feed(chunk(finish=finish, stop=stop, timings={"predicted_n": wrote}))
-    assert read.reply().finish == finish
-    assert read.tokens == ()
+def test_tokens_that_may_not_be_the_text_are_not_kept():
+    for finish, stop, wrote in [("stop", "word", 1), ("length", "limit", 1), ("stop", "eos", 3)]:
+        with row(finish, stop, wrote):
+            read = reader()
+            read.feed(chunk("Hel", [5]))
+            read.feed(chunk(finish=finish, stop=stop, timings={"predicted_n": wrote}))
+            assert read.reply().finish == finish
+            assert read.tokens == ()
 
 
 def test_thoughts_are_separated():
@@ -245,25 +245,24 @@ def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():
     assert reply.options == {"multiply": pytest.approx(0.8), "final": pytest.approx(0.1)}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "parameters", "cut"),
-    [(OutputFormat("json"), 1.5, True), (None, 1.5, False), (OutputFormat("json"), 70.0, False)],
-    ids=["under a grammar", "free", "a large model"],
-)
-def test_a_value_without_an_end_is_cut_where_a_grammar_leaves_it_open(
-    wanted: OutputFormat | None, parameters: float, cut: bool
-):
-    reading = CompletionReader(ORIGIN, "toy", Profile(parameters=parameters), wanted, 100)
-    reading.feed(chunk(prompt_progress={"total": 50, "cache": 40}))
-    for text in ('{"ticket": "V', *["12345"] * 40):
-        reading.feed(chunk(text, [1]))
-        if reading.needs_no_more:
-            break
-    assert reading.needs_no_more is cut
-    if cut:
-        reply = reading.reply()
-        assert (reply.finish, reply.broken_off, reply.usage.input_tokens) == ("length", False, 50)
-        assert len(reply.text) < 200
+def test_a_value_without_an_end_is_cut_where_a_grammar_leaves_it_open():
+    for wanted, parameters, cut in [
+        (OutputFormat("json"), 1.5, True),
+        (None, 1.5, False),
+        (OutputFormat("json"), 70.0, False),
+    ]:
+        with row(wanted, parameters, cut):
+            reading = CompletionReader(ORIGIN, "toy", Profile(parameters=parameters), wanted, 100)
+            reading.feed(chunk(prompt_progress={"total": 50, "cache": 40}))
+            for text in ('{"ticket": "V', *["12345"] * 40):
+                reading.feed(chunk(text, [1]))
+                if reading.needs_no_more:
+                    break
+            assert reading.needs_no_more is cut
+            if cut:
+                reply = reading.reply()
+                assert (reply.finish, reply.broken_off, reply.usage.input_tokens) == ("length", False, 50)
+                assert len(reply.text) < 200
 
 
 def test_texts_that_follow_each_other_are_one_text():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kit import row
 from local.hub import DATA, Hub, file_names
 from treadle import LocalModel, resolve_model
 from treadle._cli.main import main
@@ -109,19 +110,17 @@ def test_a_quantization_is_picked(front: FrontHub, monkeypatch: pytest.MonkeyPat
     assert weights.ensure(f"hf:{REPO}") == path
 
 
-@pytest.mark.parametrize(
-    ("files", "picked"),
-    [
+def test_what_is_picked():
+    for files, picked in [
         (["a-Q8_0.gguf", "a-Q4_K_M.gguf"], "a-Q4_K_M.gguf"),
         (["a.q5_k_m.gguf", "a.f16.gguf"], "a.q5_k_m.gguf"),
         (["Q4_K_M/a-Q4_K_M-00001-of-00002.gguf", "a-Q8_0.gguf"], "a-Q8_0.gguf"),
         (["mmproj-model-f16.gguf", "model.gguf"], "model.gguf"),
         (["UD-Q4_K_XL.gguf", "x-IQ4_XS.gguf"], "UD-Q4_K_XL.gguf"),
         (["README.md", "mmproj-F16.gguf"], ""),
-    ],
-)
-def test_what_is_picked(files: list[str], picked: str):
-    assert pick(files) == picked
+    ]:
+        with row(files, picked):
+            assert pick(files) == picked
 
 
 def test_a_download_goes_on_where_it_broke_off(front: FrontHub, hub: Hub):
@@ -174,10 +173,10 @@ def test_the_disk_is_looked_at_before(front: FrontHub, hub: Hub, monkeypatch: py
     assert hub.paths == []
 
 
-@pytest.mark.parametrize("name", ["hf:", "hf:Qwen", "hf:../../etc/passwd.gguf", "hf:a/b/../c.gguf", "hf:a/b/c.txt"])
-def test_names_that_lead_elsewhere_are_refused(name: str):
-    with pytest.raises(UnknownModelError, match="names no model of the hub"):
-        parse(name)
+def test_names_that_lead_elsewhere_are_refused():
+    for name in ["hf:", "hf:Qwen", "hf:../../etc/passwd.gguf", "hf:a/b/../c.gguf", "hf:a/b/c.txt"]:
+        with row(name), pytest.raises(UnknownModelError, match="names no model of the hub"):
+            parse(name)
 
 
 @pytest.mark.parametrize(

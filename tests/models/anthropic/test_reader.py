@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kit import row
 from models.anthropic.messages_kit import (
     message,
     read,
@@ -48,18 +49,16 @@ def test_nothing_is_kept_where_nothing_is_needed():
     assert read(message([{"type": "text", "text": "hi"}])).opaque is None
 
 
-@pytest.mark.parametrize(
-    ("stop", "finish"),
-    [
+def test_finish():
+    for stop, finish in [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("odd", "unknown"),
-    ],
-)
-def test_finish(stop: str, finish: str):
-    assert read(message([{"type": "text", "text": "x"}], stop)).finish == finish
+    ]:
+        with row(stop, finish):
+            assert read(message([{"type": "text", "text": "x"}], stop)).finish == finish
 
 
 def test_wrong_finish_reasons_are_corrected():

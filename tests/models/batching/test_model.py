@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.asking import run
 from models.wires import ChatWire, Sample
 from treadle._models.base import complete
@@ -148,11 +149,10 @@ def test_the_profile_and_the_cost_are_those_of_a_batch():
     assert reply.usage.cost == pytest.approx((60 * 2.5 + 40 * 1.25 + 20 * 10) / 2e6)
 
 
-@pytest.mark.parametrize(
-    ("status", "error"), [(0, TransientModelError), (429, TransientModelError), (400, RequestRefusedError)]
-)
-def test_a_request_that_failed(status: int, error: type[Exception]):
-    inner = ChatWire().model("http://127.0.0.1:9")
-    model = BatchedModel(inner, Says(Result(status, b'{"error":{"message":"x"}}')))  # type: ignore[arg-type]
-    with pytest.raises(error):
-        run(complete(model, Request([UserMessage("q")])))
+def test_a_request_that_failed():
+    for status, error in [(0, TransientModelError), (429, TransientModelError), (400, RequestRefusedError)]:
+        with row(status, error):
+            inner = ChatWire().model("http://127.0.0.1:9")
+            model = BatchedModel(inner, Says(Result(status, b'{"error":{"message":"x"}}')))  # type: ignore[arg-type]
+            with pytest.raises(error):
+                run(complete(model, Request([UserMessage("q")])))

@@ -10,6 +10,7 @@ import pytest
 from botocore.eventstream import EventStream
 from botocore.parsers import EventStreamJSONParser, create_parser
 
+from kit import row
 from models.asking import BOTH, CALLS, THOUGHT, ask, exchange, run
 from models.clouds import BedrockWire
 from models.frames import event_frame, exception_frame
@@ -112,13 +113,14 @@ def test_a_tool_of_the_providers_own_is_not_a_call_of_ours():
     assert found.opaque["content"][0] == {"toolUse": {**use, "input": {"query": "x"}}}
 
 
-@pytest.mark.parametrize("reason", ["guardrail_intervened", "content_filtered"])
-def test_a_withheld_reply(reason: str):
-    message = {"output": {"message": {"role": "assistant", "content": []}}, "stopReason": reason, "usage": {}}
-    with pytest.raises(ContentFilteredError, match=reason):
-        read(message)
-    message["output"] = {"message": {"role": "assistant", "content": [{"text": "I cannot say."}]}}
-    assert read(message).finish == "filter"
+def test_a_withheld_reply():
+    for reason in ["guardrail_intervened", "content_filtered"]:
+        with row(reason):
+            message = {"output": {"message": {"role": "assistant", "content": []}}, "stopReason": reason, "usage": {}}
+            with pytest.raises(ContentFilteredError, match=reason):
+                read(message)
+            message["output"] = {"message": {"role": "assistant", "content": [{"text": "I cannot say."}]}}
+            assert read(message).finish == "filter"
 
 
 def test_a_reply_that_broke_off():
@@ -126,20 +128,18 @@ def test_a_reply_that_broke_off():
         read({"messageStop": {"stopReason": "malformed_tool_use"}})
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
+def test_exceptions_inside_a_stream():
+    for kind, error in [
         ("throttlingException", TransientModelError),
         ("internalServerException", TransientModelError),
         ("modelStreamErrorException", TransientModelError),
         ("validationException", RequestRefusedError),
         ("accessDeniedException", RequestRefusedError),
-    ],
-)
-def test_exceptions_inside_a_stream(kind: str, error: type[Exception]):
-    answer = WIRE.send(event_frame("messageStart", {"role": "assistant"}), exception_frame(kind, "no luck"))
-    with pytest.raises(error, match="no luck"):
-        exchange(WIRE, answer, Request([UserMessage("q")], stream=True))
+    ]:
+        with row(kind, error):
+            answer = WIRE.send(event_frame("messageStart", {"role": "assistant"}), exception_frame(kind, "no luck"))
+            with pytest.raises(error, match="no luck"):
+                exchange(WIRE, answer, Request([UserMessage("q")], stream=True))
 
 
 def test_the_thoughts_of_one_round_go_into_the_next():

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from kit import row
 from treadle._models.catalog import default
 from treadle._models.catalog.default import choose, local_default, model_of, served_models
 from treadle._models.catalog.providers import PROVIDERS
@@ -83,20 +84,17 @@ def test_the_reason_is_one_line_without_the_key(monkeypatch: pytest.MonkeyPatch)
     assert line == "openai:gpt-5-mini (OPENAI_API_KEY is set)"
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
+def test_other_servers_are_not_taken_for_model_servers():
+    for body, status in [
         (b"<html>", 200),
         (b"{}", 200),
         (b'{"data": [1]}', 200),
         (b'{"data": []}', 200),
         (b'{"data": [{"id": "x"}]}', 500),
         (b"\xff\xfe", 200),
-    ],
-)
-def test_other_servers_are_not_taken_for_model_servers(body: bytes, status: int):
-    with server(body, status) as url:
-        assert served_models(url) == []
+    ]:
+        with row(body, status), server(body, status) as url:
+            assert served_models(url) == []
 
 
 def test_our_own_server_is_not_a_model():
@@ -127,7 +125,7 @@ def test_without_the_local_runtime_the_error_names_all_alternatives(monkeypatch:
         model_of(choose())
 
 
-@pytest.mark.parametrize("flag", ["", " "])
-def test_an_empty_name_is_not_as_if_none_was_given(flag: str):
-    with pytest.raises(ConfigError, match="--model is empty"):
-        choose(flag)
+def test_an_empty_name_is_not_as_if_none_was_given():
+    for flag in ["", " "]:
+        with row(flag), pytest.raises(ConfigError, match="--model is empty"):
+            choose(flag)

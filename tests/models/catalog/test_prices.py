@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from treadle._models.catalog import prices as prices_module
 from treadle._models.catalog.prices import built_in_prices, read_list, store, updated_path
 from treadle._models.catalog.profiles import profile_for
@@ -52,9 +53,8 @@ def test_the_built_in_list_has_a_date_a_source_and_only_entries_that_some_model_
         assert profile(f"openai:{text_for_pattern(pattern)}").prices == entry.prices(), pattern
 
 
-@pytest.mark.parametrize(
-    ("spec", "price"),
-    [
+def test_which_entry_a_model_gets():
+    for spec, price in [
         ("openai:gpt-5", 1),
         ("openai:gpt-5-2025-08-07", 1),
         ("openai:gpt-5-mini", 0.25),  # another model, not a version of it
@@ -63,13 +63,12 @@ def test_the_built_in_list_has_a_date_a_source_and_only_entries_that_some_model_
         ("bedrock:us.anthropic.claude-sonnet-4-5-20250929-v1:0", 2),
         ("groq:openai/gpt-oss-120b", 0.1),
         ("ollama:gpt-5", 0),  # on one's own machine nothing costs
-    ],
-)
-def test_which_entry_a_model_gets(spec: str, price: float):
-    use()
-    found = profile(spec).prices
-    assert found is not None
-    assert found.input == price
+    ]:
+        with row(spec, price):
+            use()
+            found = profile(spec).prices
+            assert found is not None
+            assert found.input == price
 
 
 def test_windows_change_too_and_abilities_do_not():
@@ -101,9 +100,8 @@ def test_a_list_of_litellm():
     assert json.loads(updated_path().read_text())["source"] == "list.json"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_lists_that_cannot_be_used():
+    for value in [
         {"models": {"m": {"input": -1, "output": 1}}},
         {"models": {"m": {"input": 1}}},
         {"models": {"m": {"window": 0}}},
@@ -111,12 +109,11 @@ def test_a_list_of_litellm():
         {"models": 7},
         {},
         [],
-    ],
-)
-def test_lists_that_cannot_be_used(value: Any):
-    with pytest.raises(ConfigError, match="list of prices"):
-        use(value)
-    assert not updated_path().exists()
+    ]:
+        with row(value):
+            with pytest.raises(ConfigError, match="list of prices"):
+                use(value)
+            assert not updated_path().exists()
 
 
 def test_a_stored_list_that_is_broken_is_ignored(caplog: pytest.LogCaptureFixture):

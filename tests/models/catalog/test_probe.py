@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
-from kit import go
+from kit import go, row
 from models.catalog.servers import EVERYTHING, Server, examine, findings, note
 from models.loopback import Loopback
 from treadle import Reply, ScriptedModel
@@ -78,18 +76,16 @@ def test_tools_that_are_refused_and_no_constraint_make_it_json():
     assert report.dialect == "json"
 
 
-@pytest.mark.parametrize(
-    ("can", "expected"),
-    [
+def test_probabilities_count_when_they_are_those_before_the_constraint():
+    for can, expected in [
         (set[str](), "the server tells no probabilities"),
         ({"constrained_logprobs"}, "only of what the constraint leaves"),
-    ],
-)
-def test_probabilities_count_when_they_are_those_before_the_constraint(can: set[str], expected: str):
-    report = examine(Server((EVERYTHING - {"logprobs"}) | can))
-    assert (report.works("logprobs"), note(report, "logprobs")) == (False, expected)
-    refused = examine(Server(refuses=("logprobs",)))
-    assert (refused.works("logprobs"), refused.works("json_schema")) == (False, True)
+    ]:
+        with row(can, expected):
+            report = examine(Server((EVERYTHING - {"logprobs"}) | can))
+            assert (report.works("logprobs"), note(report, "logprobs")) == (False, expected)
+            refused = examine(Server(refuses=("logprobs",)))
+            assert (refused.works("logprobs"), refused.works("json_schema")) == (False, True)
 
 
 def test_a_schema_that_is_only_json_mode_does_not_count():
@@ -97,17 +93,15 @@ def test_a_schema_that_is_only_json_mode_does_not_count():
     assert (report.works("json_mode"), report.works("json_schema"), report.dialect) == (True, False, "json")
 
 
-@pytest.mark.parametrize(
-    ("can", "works", "expected_note"),
-    [
+def test_usage():
+    for can, works, expected_note in [
         (EVERYTHING - {"usage", "stream_usage"}, False, "the server does not report token counts"),
         (EVERYTHING - {"stream_usage"}, True, "only in whole replies, not in streams"),
         (EVERYTHING, True, ""),
-    ],
-)
-def test_usage(can: frozenset[str], works: bool, expected_note: str):
-    report = examine(Server(can))
-    assert (report.works("usage"), note(report, "usage")) == (works, expected_note)
+    ]:
+        with row(can, works, expected_note):
+            report = examine(Server(can))
+            assert (report.works("usage"), note(report, "usage")) == (works, expected_note)
 
 
 def test_a_stream_in_one_piece_does_not_count_as_streaming():

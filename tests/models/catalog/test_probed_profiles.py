@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
-from kit import add, go
+from kit import add, go, row
 from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Loopback
 from treadle import Agent, OpenAIModel, ScriptedModel
@@ -70,18 +69,17 @@ def test_only_abilities_with_a_finding_are_stored():
     assert "answers" not in probed.abilities
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"]
-)
-def test_a_broken_file_is_ignored(content: bytes):
-    path = profile_path("openai", "m", "http://127.0.0.1:1/v1")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    assert OpenAIModel("m", base_url="http://127.0.0.1:1/v1").profile.dialect is None
+def test_a_broken_file_is_ignored():
+    for content in [b"", b"{", b"[1]", b'{"provider": "openai"}', b'{"dialect": "nonsense"}', b"\xff\xfe"]:
+        with row(content):
+            path = profile_path("openai", "m", "http://127.0.0.1:1/v1")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            assert OpenAIModel("m", base_url="http://127.0.0.1:1/v1").profile.dialect is None
 
 
 def test_a_file_of_another_model_is_not_used():
     path = profile_path("openai", "m", "here")
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.encode(ProbedProfile("openai", "other", "here", "native")))
     assert load_probed_profile("openai", "m", "here") is None

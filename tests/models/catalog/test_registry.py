@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kit import row
 from treadle._models.catalog.registry import ModelRegistry, resolve_model
 from treadle._models.openai.chat import OpenAIModel
 from treadle._models.openai.responses import ResponsesModel
@@ -49,9 +50,8 @@ def test_registry_errors_name_the_fix():
         registry.register("x", 17)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("spec", "name", "provider"),
-    [
+def test_names():
+    for spec, name, provider in [
         ("openai:gpt-4o", "gpt-4o", "openai"),
         ("ollama:llama3.2:3b", "llama3.2:3b", "ollama"),
         ("OpenRouter: anthropic/claude-sonnet-4.5 ", "anthropic/claude-sonnet-4.5", "openrouter"),
@@ -60,12 +60,11 @@ def test_registry_errors_name_the_fix():
         ("user@home:7b@ollama", "user@home:7b", "ollama"),
         ("llama.cpp:x", "x", "llamacpp"),
         ("LM_Studio:x", "x", "lmstudio"),
-    ],
-)
-def test_names(spec: str, name: str, provider: str):
-    model = resolve_model(spec, api_key="k")
-    assert isinstance(model, OpenAIModel)
-    assert (model.name, model.provider) == (name, provider)
+    ]:
+        with row(spec, name, provider):
+            model = resolve_model(spec, api_key="k")
+            assert isinstance(model, OpenAIModel)
+            assert (model.name, model.provider) == (name, provider)
 
 
 def test_a_model_object_is_returned_unchanged():
@@ -75,9 +74,8 @@ def test_a_model_object_is_returned_unchanged():
         resolve_model(model, api_key="k")
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
+def test_bad_names_say_what_to_write():
+    for spec, message in [
         ("gpt-4o", "names no provider"),
         ("", "names no provider"),
         ("opnai:gpt-4o", "did you mean openai"),
@@ -85,11 +83,9 @@ def test_a_model_object_is_returned_unchanged():
         ("openai:", "names no model"),
         ("@openai", "names no model"),
         ("x@nowhere", "unknown provider 'nowhere'"),
-    ],
-)
-def test_bad_names_say_what_to_write(spec: str, message: str):
-    with pytest.raises(UnknownModelError, match=message):
-        resolve_model(spec, api_key="k")
+    ]:
+        with row(spec, message), pytest.raises(UnknownModelError, match=message):
+            resolve_model(spec, api_key="k")
 
 
 def test_models_that_need_the_responses_api_get_it():
@@ -101,7 +97,7 @@ def test_models_that_need_the_responses_api_get_it():
     )
 
 
-@pytest.mark.parametrize("spec", ["127.0.0.1:8080", "localhost:8080/v1", "box.example:8000/v1#m", "[::1]:8080"])
-def test_an_address_without_its_scheme_is_told(spec: str):
-    with pytest.raises(UnknownModelError, match=re.escape(f"write http://{spec}")):
-        resolve_model(spec)
+def test_an_address_without_its_scheme_is_told():
+    for spec in ["127.0.0.1:8080", "localhost:8080/v1", "box.example:8000/v1#m", "[::1]:8080"]:
+        with row(spec), pytest.raises(UnknownModelError, match=re.escape(f"write http://{spec}")):
+            resolve_model(spec)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._models.catalog.profiles import parameters_in, profile_for
 from treadle._models.catalog.providers import provider_named
 
 
-@pytest.mark.parametrize(
-    ("name", "billions"),
-    [
+def test_parameters_in():
+    for name, billions in [
         ("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", 1.5),
         ("SmolLM2-135M-Instruct.Q4_1", 0.135),
         ("llama3.2:1b", 1),
@@ -28,10 +26,9 @@ from treadle._models.catalog.providers import provider_named
         ("v2.5b", None),
         ("0b", None),
         ("", None),
-    ],
-)
-def test_parameters_in(name: str, billions: float | None):
-    assert parameters_in(name) == billions
+    ]:
+        with row(name, billions):
+            assert parameters_in(name) == billions
 
 
 def test_a_model_behind_a_server_has_the_size_its_name_gives():

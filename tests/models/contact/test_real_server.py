@@ -33,6 +33,7 @@ from treadle._local.runtime.runtime import library
 params = library().CommonParams()
 params.model.path = sys.argv[1]
 params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.ui = 4096, 1, False, -1, False
+params.fit_params = False  # it would load the model twice
 if len(sys.argv) > 2:
     adapter = library().CommonAdapterLoraInfo()
     adapter.path, adapter.scale = sys.argv[2], 1.0

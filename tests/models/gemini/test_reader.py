@@ -6,17 +6,19 @@ import json
 
 import pytest
 
+from kit import row
 from models.gemini.gemini_kit import ASK, answer, model, read
 from treadle._types.errors import ContentFilteredError, RequestRefusedError, TransientModelError
 
 
-@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT"])
-def test_filters(reason: str):
-    with pytest.raises(ContentFilteredError):
-        read(answer([], reason))
-    assert read(answer([{"text": "He"}], reason)).finish == "filter"
-    with pytest.raises(ContentFilteredError, match="SAFETY"):
-        read({"promptFeedback": {"blockReason": "SAFETY"}})
+def test_filters():
+    for reason in ["SAFETY", "RECITATION", "PROHIBITED_CONTENT"]:
+        with row(reason):
+            with pytest.raises(ContentFilteredError):
+                read(answer([], reason))
+            assert read(answer([{"text": "He"}], reason)).finish == "filter"
+            with pytest.raises(ContentFilteredError, match="SAFETY"):
+                read({"promptFeedback": {"blockReason": "SAFETY"}})
 
 
 def test_finish():

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-
+from kit import row
 from treadle._models.minilm.embeddings import END, START, UNKNOWN, token_ids, vocabulary
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
+def test_pieces():
+    for text, pieces in [
         ("Zoë's café, tokenization!", ["zoe", "'", "s", "cafe", ",", "token", "##ization", "!"]),
         ("東京 2024", ["東", "京", "202", "##4"]),
         ("a\tb\u200bc\n", ["a", "bc"]),
         ("", []),
-    ],
-)
-def test_pieces(text: str, pieces: list[str]):
-    names = {number: word for word, number in vocabulary().items()}
-    assert [names[number] for number in token_ids(text, 64)[1:-1]] == pieces
+    ]:
+        with row(text, pieces):
+            names = {number: word for word, number in vocabulary().items()}
+            assert [names[number] for number in token_ids(text, 64)[1:-1]] == pieces
 
 
 def test_the_limit_holds_with_both_marks():

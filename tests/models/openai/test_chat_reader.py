@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kit import row
 from models.contract import event
 from models.loopback import Loopback, stream
 from models.openai.chat_kit import ASK, chunk, model, piece, read, whole
@@ -154,9 +155,8 @@ def test_broken_arguments_are_never_done():
     assert not any(isinstance(delta, CallDelta) and delta.done for delta in deltas)
 
 
-@pytest.mark.parametrize(
-    ("stated", "has_calls", "finish"),
-    [
+def test_wrong_finish_reasons_are_corrected():
+    for stated, has_calls, finish in [
         ("stop", False, "stop"),
         ("stop", True, "calls"),
         ("tool_calls", True, "calls"),
@@ -170,12 +170,11 @@ def test_broken_arguments_are_never_done():
         ("whatever", False, "unknown"),
         ("content_filter", False, "filter"),
         (17, False, "stop"),
-    ],
-)
-def test_wrong_finish_reasons_are_corrected(stated: Any, has_calls: bool, finish: str):
-    calls = [piece("{}", "f", "a", 0)] if has_calls else None
-    assert read(whole(stated, content="x", tool_calls=calls), end=False)[0].finish == finish
-    assert read(chunk(content="x", tool_calls=calls), chunk(stated))[0].finish == finish
+    ]:
+        with row(stated, has_calls, finish):
+            calls = [piece("{}", "f", "a", 0)] if has_calls else None
+            assert read(whole(stated, content="x", tool_calls=calls), end=False)[0].finish == finish
+            assert read(chunk(content="x", tool_calls=calls), chunk(stated))[0].finish == finish
 
 
 def test_done_without_a_finish_reason_is_an_end():
@@ -187,10 +186,10 @@ def test_an_end_without_done_or_finish_reason_is_an_error():
         read(chunk(content="x"), end=False)
 
 
-@pytest.mark.parametrize("reason", ["error", "insufficient_system_resource", "network_error"])
-def test_a_model_that_stopped_early(reason: str):
-    with pytest.raises(TransientModelError, match="stopped before"):
-        read(chunk(content="x"), chunk(reason))
+def test_a_model_that_stopped_early():
+    for reason in ["error", "insufficient_system_resource", "network_error"]:
+        with row(reason), pytest.raises(TransientModelError, match="stopped before"):
+            read(chunk(content="x"), chunk(reason))
 
 
 def test_a_complete_reply_survives_a_lost_end():
@@ -247,12 +246,13 @@ def test_several_choices():
     assert read(chunk(content="a"), other, mixed, chunk("stop"))[0].text == "ab"
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_fields(field: str):
-    result, deltas = read(chunk(**{field: "hm "}), chunk(**{field: "yes"}), chunk(content="4"), chunk("stop"))
-    assert (result.text, result.reasoning) == ("4", "hm yes")
-    assert deltas == [ReasoningDelta("hm "), ReasoningDelta("yes"), TextDelta("4")]
-    assert read(whole(content="4", **{field: "hm"}), end=False)[0].reasoning == "hm"
+def test_reasoning_fields():
+    for field in ["reasoning_content", "reasoning"]:
+        with row(field):
+            result, deltas = read(chunk(**{field: "hm "}), chunk(**{field: "yes"}), chunk(content="4"), chunk("stop"))
+            assert (result.text, result.reasoning) == ("4", "hm yes")
+            assert deltas == [ReasoningDelta("hm "), ReasoningDelta("yes"), TextDelta("4")]
+            assert read(whole(content="4", **{field: "hm"}), end=False)[0].reasoning == "hm"
 
 
 def test_the_same_thought_under_two_names_counts_once():
@@ -291,14 +291,15 @@ def test_the_content_filter():
     assert (result.text, result.finish) == ("He", "filter")
 
 
-@pytest.mark.parametrize("end", [True, False])
-def test_an_error_in_a_whole_body(end: bool):
-    with pytest.raises(TransientModelError):
-        read({"error": {"message": "Provider returned error", "code": 502}}, end=end)
-    with pytest.raises(RequestRefusedError):
-        read({"object": "error", "message": "no such model", "type": "NotFoundError", "code": 404}, end=end)
-    with pytest.raises(ContextOverflowError):
-        read({"error": {"message": "maximum context length is 5", "code": 400}}, end=end)
+def test_an_error_in_a_whole_body():
+    for end in [True, False]:
+        with row(end):
+            with pytest.raises(TransientModelError):
+                read({"error": {"message": "Provider returned error", "code": 502}}, end=end)
+            with pytest.raises(RequestRefusedError):
+                read({"object": "error", "message": "no such model", "type": "NotFoundError", "code": 404}, end=end)
+            with pytest.raises(ContextOverflowError):
+                read({"error": {"message": "maximum context length is 5", "code": 400}}, end=end)
 
 
 def test_an_error_in_a_choice():
@@ -329,9 +330,8 @@ def test_usage_in_a_last_chunk_without_choices():
     assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.requests) == (7, 2, 1)
 
 
-@pytest.mark.parametrize(
-    ("usage", "expected"),
-    [
+def test_usage_under_many_names():
+    for usage, expected in [
         (
             {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}},
             (10, 5, 4, 0, 0),
@@ -360,18 +360,17 @@ def test_usage_in_a_last_chunk_without_choices():
             (10, 5, 10, 2, 0),
         ),
         ({"prompt_tokens": None, "completion_tokens": "x", "prompt_tokens_details": None}, (0, 0, 0, 0, 0)),
-    ],
-)
-def test_usage_under_many_names(usage: dict[str, Any], expected: tuple[int, ...]):
-    result = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
-    fields = (
-        result.input_tokens,
-        result.output_tokens,
-        result.cached_tokens,
-        result.cache_write_tokens,
-        result.reasoning_tokens,
-    )
-    assert fields == expected
+    ]:
+        with row(usage, expected):
+            result = read({**whole(content="a"), "usage": usage}, end=False)[0].usage
+            fields = (
+                result.input_tokens,
+                result.output_tokens,
+                result.cached_tokens,
+                result.cache_write_tokens,
+                result.reasoning_tokens,
+            )
+            assert fields == expected
 
 
 def test_usage_from_other_places():
@@ -426,26 +425,21 @@ def test_a_server_says_what_the_model_would_have_written_and_is_left_when_that_i
 SMALL = {"parameters": 1.5, "json_schema": True, "grammar": True}
 
 
-@pytest.mark.parametrize(
-    ("provider", "abilities", "wanted", "cut"),
-    [
+def test_a_small_model_of_ones_own_server_is_left_when_its_reply_has_no_end():
+    for provider, abilities, wanted, cut in [
         ("llamacpp", SMALL, OutputFormat("json"), True),
         ("llamacpp", SMALL, None, False),
         ("llamacpp", {**SMALL, "parameters": 70.0}, OutputFormat("json"), False),
         ("openai", SMALL, OutputFormat("json"), False),
-    ],
-    ids=["a small model under a grammar", "in free words", "a large model", "a vendor"],
-)
-def test_a_small_model_of_ones_own_server_is_left_when_its_reply_has_no_end(
-    provider: str, abilities: dict[str, Any], wanted: OutputFormat | None, cut: bool
-):
-    reader = model(provider=provider, abilities=abilities).reader_of(ASK.replace(format=wanted))
-    for text in ('{"ticket": "V', *["12345"] * 40):
-        if not reader.done:
-            reader.feed(msgspec.json.encode(chunk(content=text)))
-    assert reader.done is cut
-    if cut:
-        assert (reader.reply().finish, len(reader.reply().text) < 200) == ("length", True)
+    ]:
+        with row(provider, abilities, wanted, cut):
+            reader = model(provider=provider, abilities=abilities).reader_of(ASK.replace(format=wanted))
+            for text in ('{"ticket": "V', *["12345"] * 40):
+                if not reader.done:
+                    reader.feed(msgspec.json.encode(chunk(content=text)))
+            assert reader.done is cut
+            if cut:
+                assert (reader.reply().finish, len(reader.reply().text) < 200) == ("length", True)
 
 
 def test_such_a_reply_is_streamed_for_that_although_nobody_watches():
@@ -489,18 +483,30 @@ def test_a_whole_reply_has_its_options_too():
     assert (reader.reply().options, reader.reply().broken_off) == ({"f": pytest.approx(0.9)}, False)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [None, {}, {"content": None}, {"content": ["x", {"token": 7, "top_logprobs": [None, {"token": "f"}]}]},
-     {"content": [{"token": '{"action": "f', "top_logprobs": [{"token": '{"action": "f', "logprob": "high"},
-      {"token": '{"action": "g', "logprob": 5.0}]}]}],
-)  # fmt: skip
-def test_what_is_no_probability_is_left_out(told: Any):
-    reader = model(abilities={"logprobs": True}).reader_of(DECIDE)
-    choice = {"message": {"content": '{"action": "f"}'}, "logprobs": told, "finish_reason": "stop"}
-    reader.feed(msgspec.json.encode({"choices": [choice]}))
-    assert reader.reply().options == {}
-    assert reader.reply().text == '{"action": "f"}'
+def test_what_is_no_probability_is_left_out():
+    for told in [
+        None,
+        {},
+        {"content": None},
+        {"content": ["x", {"token": 7, "top_logprobs": [None, {"token": "f"}]}]},
+        {
+            "content": [
+                {
+                    "token": '{"action": "f',
+                    "top_logprobs": [
+                        {"token": '{"action": "f', "logprob": "high"},
+                        {"token": '{"action": "g', "logprob": 5.0},
+                    ],
+                }
+            ]
+        },
+    ]:
+        with row(told):
+            reader = model(abilities={"logprobs": True}).reader_of(DECIDE)
+            choice = {"message": {"content": '{"action": "f"}'}, "logprobs": told, "finish_reason": "stop"}
+            reader.feed(msgspec.json.encode({"choices": [choice]}))
+            assert reader.reply().options == {}
+            assert reader.reply().text == '{"action": "f"}'
 
 
 def test_a_server_that_tells_no_probabilities_is_not_asked_for_them():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.openai.chat_kit import ASK, TOOLS, chunk, model, read, whole
 from treadle._models.openai.chat_wire import is_strict
 from treadle._types.errors import (
@@ -109,18 +110,16 @@ def test_formats():
         body(ASK.replace(format=OutputFormat("grammar", grammar="root ::= x")))
 
 
-@pytest.mark.parametrize(
-    ("schema", "strict"),
-    [
+def test_strict_schemas():
+    for schema, strict in [
         ({"type": "object", "properties": {}, "additionalProperties": False}, True),
         ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, False),
         ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
         ({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"a": {}}}]}, False),
         ({"type": "array", "items": {"enum": [{"type": "object"}]}}, True),
-    ],
-)
-def test_strict_schemas(schema: dict[str, Any], strict: bool):
-    assert is_strict(schema) is strict
+    ]:
+        with row(schema, strict):
+            assert is_strict(schema) is strict
 
 
 def test_system_roles():

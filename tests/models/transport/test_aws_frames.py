@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.frames import event_frame, exception_frame, frame, with_checksums
 from models.loopback import split
 from treadle._models.transport.aws_frames import FrameParser
@@ -26,27 +27,29 @@ def documents(data: bytes, size: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 13, 10_000])
-def test_cut_anywhere(size: int):
-    assert documents(b"".join(STREAM), size) == [
-        {"messageStart": {"role": "assistant"}},
-        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Grüße 😀"}}},
-        {"error": {"type": "throttlingException", "message": "slow"}},
-    ]
+def test_cut_anywhere():
+    for size in [1, 2, 7, 13, 10_000]:
+        with row(size):
+            assert documents(b"".join(STREAM), size) == [
+                {"messageStart": {"role": "assistant"}},
+                {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Grüße 😀"}}},
+                {"error": {"type": "throttlingException", "message": "slow"}},
+            ]
 
 
-@pytest.mark.parametrize("headers", [b"\x05ab", b"\x01a\x63", b"\x01", b"\x01\xff\x07\x00\x01!"])
-def test_headers_that_cannot_be_read(headers: bytes):
-    with pytest.raises(BadReplyError):
-        FrameParser().feed(with_checksums(headers, b"{}"))
+def test_headers_that_cannot_be_read():
+    for headers in [b"\x05ab", b"\x01a\x63", b"\x01", b"\x01\xff\x07\x00\x01!"]:
+        with row(headers), pytest.raises(BadReplyError):
+            FrameParser().feed(with_checksums(headers, b"{}"))
 
 
-@pytest.mark.parametrize("place", [0, 5, 9, 20, -10, -1])
-def test_a_changed_byte_is_noticed(place: int):
-    data = bytearray(STREAM[1])
-    data[place] ^= 0x41
-    with pytest.raises(BadReplyError):
-        FrameParser().feed(bytes(data) + STREAM[0])
+def test_a_changed_byte_is_noticed():
+    for place in [0, 5, 9, 20, -10, -1]:
+        with row(place):
+            data = bytearray(STREAM[1])
+            data[place] ^= 0x41
+            with pytest.raises(BadReplyError):
+                FrameParser().feed(bytes(data) + STREAM[0])
 
 
 def test_a_frame_that_is_too_large_is_refused_at_its_first_bytes():

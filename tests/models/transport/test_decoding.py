@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from kit import row
 from models.openai.chat_kit import chunk, read
 from treadle._models.transport.failures import Origin
 from treadle._models.transport.reader import decode_payload
@@ -20,20 +21,18 @@ def test_two_events_without_a_blank_line():
     assert read(one + b"\n" + two)[0].text == "ab"
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
-    [
+def test_json_that_is_only_nearly_json():
+    for raw, text in [
         (b'{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":NaN,"finish_reason":"stop"}]}', "a"),
         (b'{"choices":[{"index":0,"delta":{"content":"a\x01b"},"finish_reason":"stop"}]}', "a\x01b"),
         (rb'{"choices":[{"index":0,"delta":{"content":"a\ud83d"},"finish_reason":"stop"}]}', "a\ufffd"),
         (rb'{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00"},"finish_reason":"stop"}]}', "\U0001f600"),
         (b'\xef\xbb\xbf{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}', "a"),
-    ],
-)
-def test_json_that_is_only_nearly_json(raw: bytes, text: str):
-    result, _ = read(raw)
-    assert result.text == text
-    result.text.encode()
+    ]:
+        with row(raw, text):
+            result, _ = read(raw)
+            assert result.text == text
+            result.text.encode()
 
 
 def test_nesting_without_end_is_a_typed_error():

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import product
 
 import pytest
 
+from kit import row
 from treadle._models.transport.failures import Origin, error_for_status, error_in_reply
 from treadle._models.transport.http import Endpoint, Timeouts
 from treadle._types.errors import (
     ContentFilteredError,
     ContextOverflowError,
-    ModelError,
     RequestRefusedError,
     TransientModelError,
 )
@@ -24,21 +25,19 @@ KEY = "top-secret-4711"
 ORIGIN = Origin("test", "http://127.0.0.1/v1", [KEY])
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
+def test_a_pause_in_the_message():
+    for text, seconds in [
         ("Please try again in 20s. Visit", 20),
         ("Please try again in 1m2.5s.", 62.5),
         ("try again in 350ms", 0.35),
         ("Please retry after 12 seconds", 12),
         ("Please retry in 5 milliseconds", 0.005),
         ("try later", None),
-    ],
-)
-def test_a_pause_in_the_message(text: str, seconds: float | None):
-    error = error_for_status(ORIGIN, 429, {}, json.dumps({"error": {"message": text}}).encode())
-    assert isinstance(error, TransientModelError)
-    assert error.retry_after == (None if seconds is None else pytest.approx(seconds))
+    ]:
+        with row(text, seconds):
+            error = error_for_status(ORIGIN, 429, {}, json.dumps({"error": {"message": text}}).encode())
+            assert isinstance(error, TransientModelError)
+            assert error.retry_after == (None if seconds is None else pytest.approx(seconds))
 
 
 OVERFLOWS = [
@@ -66,34 +65,33 @@ OVERFLOWS = [
 ]
 
 
-@pytest.mark.parametrize("text", OVERFLOWS)
-@pytest.mark.parametrize("status", [400, 429, 500])
-def test_overflow_is_recognised_by_its_message(text: str, status: int):
-    assert isinstance(
-        error_for_status(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
-    )
-    assert isinstance(error_in_reply(ORIGIN, {"message": text}), ContextOverflowError)
+def test_overflow_is_recognised_by_its_message():
+    for text, status in product(OVERFLOWS, [400, 429, 500]):
+        with row(text, status):
+            assert isinstance(
+                error_for_status(ORIGIN, status, {}, json.dumps({"error": {"message": text}}).encode()),
+                ContextOverflowError,
+            )
+            assert isinstance(error_in_reply(ORIGIN, {"message": text}), ContextOverflowError)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_not_overflow():
+    for text in [
         "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
         "Too many tokens, please wait before trying again.",
         "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. "
         "Please try again in 2s.",
         "image exceeds the maximum size of 20 MB",
-    ],
-)
-def test_what_is_not_overflow(text: str):
-    assert not isinstance(
-        error_for_status(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()), ContextOverflowError
-    )
+    ]:
+        with row(text):
+            assert not isinstance(
+                error_for_status(ORIGIN, 400, {}, json.dumps({"error": {"message": text}}).encode()),
+                ContextOverflowError,
+            )
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
+def test_error_bodies_of_any_shape():
+    for body, kind in [
         (b'{"error":{"code":"context_length_exceeded","message":"x"}}', ContextOverflowError),
         (b'{"error":{"code":"content_filter","message":"the prompt triggered"}}', ContentFilteredError),
         (b'{"detail":"Invalid API Key"}', RequestRefusedError),
@@ -105,10 +103,9 @@ def test_what_is_not_overflow(text: str):
         (b"null", RequestRefusedError),
         (b'{"error":null}', RequestRefusedError),
         (b'{"error":{"message":{"a":1}}}', RequestRefusedError),
-    ],
-)
-def test_error_bodies_of_any_shape(body: bytes, kind: type[ModelError]):
-    assert type(error_for_status(ORIGIN, 400, {}, body)) is kind
+    ]:
+        with row(body, kind):
+            assert type(error_for_status(ORIGIN, 400, {}, body)) is kind
 
 
 def test_no_credit_is_not_worth_a_retry():
@@ -116,9 +113,8 @@ def test_no_credit_is_not_worth_a_retry():
     assert type(error_for_status(ORIGIN, 429, {}, body)) is RequestRefusedError
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
+def test_errors_inside_a_reply():
+    for error, kind in [
         ({"message": "Overloaded", "type": "overloaded_error"}, TransientModelError),
         ({"message": "Provider returned error", "code": 502}, TransientModelError),
         ({"message": "slow", "code": "429"}, TransientModelError),
@@ -128,10 +124,9 @@ def test_no_credit_is_not_worth_a_retry():
         ({"message": "Invalid API key"}, RequestRefusedError),
         ({"message": "no", "code": 403}, RequestRefusedError),
         ({"message": "filtered", "code": "content_filter"}, ContentFilteredError),
-    ],
-)
-def test_errors_inside_a_reply(error: object, kind: type[ModelError]):
-    assert type(error_in_reply(ORIGIN, error)) is kind
+    ]:
+        with row(error, kind):
+            assert type(error_in_reply(ORIGIN, error)) is kind
 
 
 def test_keys_are_masked_everywhere():
@@ -157,18 +152,16 @@ def test_a_pause_until_a_timestamp_is_read():
         assert error.retry_after == pytest.approx(90, abs=10)
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
+def test_a_server_that_has_no_tools_is_not_asked_again_whatever_its_status():
+    for text, refused in [
         ("tools param requires --jinja flag", True),
         ("registry.ollama.ai/library/gemma:2b does not support tools", True),
         ("the tool parser crashed", False),
-    ],
-)
-def test_a_server_that_has_no_tools_is_not_asked_again_whatever_its_status(text: str, refused: bool):
-    body = json.dumps({"error": {"code": 500, "message": text, "type": "server_error"}}).encode()
-    error = error_for_status(Origin("llamacpp", "http://localhost:8080/v1"), 500, {}, body)
-    assert isinstance(error, RequestRefusedError) is refused
+    ]:
+        with row(text, refused):
+            body = json.dumps({"error": {"code": 500, "message": text, "type": "server_error"}}).encode()
+            error = error_for_status(Origin("llamacpp", "http://localhost:8080/v1"), 500, {}, body)
+            assert isinstance(error, RequestRefusedError) is refused
 
 
 def test_a_refused_key_names_the_variable_it_comes_from():

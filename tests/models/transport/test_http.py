@@ -6,11 +6,12 @@ import asyncio
 import gc
 import json
 import threading
-from itertools import repeat
+from itertools import product, repeat
 from typing import Any
 
 import pytest
 
+from kit import row
 from models.loopback import Answer, Loopback, reply, split, stream
 from treadle._models.transport import http
 from treadle._models.transport.failures import Origin, error_for_status
@@ -65,9 +66,8 @@ def fails(answer: Answer, **timeouts: float) -> ModelError:
 BODY = json.dumps({"text": "grüße 😀" * 50}, ensure_ascii=False).encode()
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_a_whole_body_comes_as_one_payload():
+    for answer in [
         Answer(pieces=[BODY], length=True),
         Answer(pieces=split(BODY, 7)),
         Answer(pieces=split(BODY, 7), gzipped=True),
@@ -76,32 +76,33 @@ BODY = json.dumps({"text": "grüße 😀" * 50}, ensure_ascii=False).encode()
         Answer(pieces=[b"\n\n   \n", BODY], headers={"content-type": "text/plain"}),
         Answer(pieces=[b"data: ", BODY, b"\n\n"], headers={"content-type": "application/octet-stream"}),
         Answer(pieces=[BODY], headers={}),
-    ],
-)
-def test_a_whole_body_comes_as_one_payload(answer: Answer):
-    assert exchange(answer) == [BODY]
+    ]:
+        with row(answer):
+            assert exchange(answer) == [BODY]
 
 
-@pytest.mark.parametrize("gzipped", [False, True])
-@pytest.mark.parametrize("size", [3, 7, 10_000])
-def test_a_stream_comes_event_by_event(size: int, gzipped: bool):
-    data = b": hi\r\n\r\ndata: " + BODY + b"\r\n\r\ndata: 2\n\ndata: [DONE]"
-    assert exchange(stream(*split(data, size), gzipped=gzipped)) == [BODY, b"2", b"[DONE]"]
+def test_a_stream_comes_event_by_event():
+    for gzipped, size in product([False, True], [3, 7, 10_000]):
+        with row(gzipped, size):
+            data = b": hi\r\n\r\ndata: " + BODY + b"\r\n\r\ndata: 2\n\ndata: [DONE]"
+            assert exchange(stream(*split(data, size), gzipped=gzipped)) == [BODY, b"2", b"[DONE]"]
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_transient_statuses(status: int):
-    error = fails(reply({"error": {"message": "busy"}}, status))
-    assert isinstance(error, TransientModelError)
-    assert (error.status, error.retry_after, error.provider) == (status, None, "test")
+def test_transient_statuses():
+    for status in [408, 409, 429, 500, 502, 503, 504, 529]:
+        with row(status):
+            error = fails(reply({"error": {"message": "busy"}}, status))
+            assert isinstance(error, TransientModelError)
+            assert (error.status, error.retry_after, error.provider) == (status, None, "test")
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 422])
-def test_refused_statuses(status: int):
-    error = fails(reply({"error": {"message": f"bad key {KEY}"}}, status))
-    assert type(error) is RequestRefusedError
-    assert "bad key ***" in str(error)
-    assert error.status == status
+def test_refused_statuses():
+    for status in [400, 401, 403, 404, 405, 422]:
+        with row(status):
+            error = fails(reply({"error": {"message": f"bad key {KEY}"}}, status))
+            assert type(error) is RequestRefusedError
+            assert "bad key ***" in str(error)
+            assert error.status == status
 
 
 @pytest.mark.parametrize(("size", "beside"), [(100, False), (40_000, True)])
@@ -117,9 +118,8 @@ def test_a_long_error_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPa
     assert (threads[0] is not threading.main_thread()) is beside
 
 
-@pytest.mark.parametrize(
-    ("headers", "low", "high"),
-    [
+def test_the_pause_a_server_asks_for_is_read():
+    for headers, low, high in [
         ({"retry-after": "7"}, 7, 7),
         ({"retry-after": "0"}, 0, 0),
         ({"retry-after": "1.5"}, 1.5, 1.5),
@@ -128,25 +128,24 @@ def test_a_long_error_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPa
         ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "0"}, 360, 360),
         ({"x-ratelimit-reset-tokens": "120ms"}, 0.12, 0.12),
         ({"x-ratelimit-reset": "12"}, 12, 12),
-    ],
-)
-def test_the_pause_a_server_asks_for_is_read(headers: dict[str, str], low: float, high: float):
-    error = fails(reply({"error": "slow down"}, 429, **headers))
-    assert isinstance(error, TransientModelError)
-    assert error.retry_after is not None
-    assert low <= error.retry_after <= high
+    ]:
+        with row(headers, low, high):
+            error = fails(reply({"error": "slow down"}, 429, **headers))
+            assert isinstance(error, TransientModelError)
+            assert error.retry_after is not None
+            assert low <= error.retry_after <= high
 
 
-@pytest.mark.parametrize("value", ["soon", "nan", "inf", "-3", "", "1e99"])
-def test_a_senseless_pause_is_ignored(value: str):
-    error = fails(reply({"error": "slow down"}, 503, **{"retry-after": value}))
-    assert isinstance(error, TransientModelError)
-    assert error.retry_after is None
+def test_a_senseless_pause_is_ignored():
+    for value in ["soon", "nan", "inf", "-3", "", "1e99"]:
+        with row(value):
+            error = fails(reply({"error": "slow down"}, 503, **{"retry-after": value}))
+            assert isinstance(error, TransientModelError)
+            assert error.retry_after is None
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_a_dropped_connection_is_transient():
+    for answer in [
         Answer(fault="reset", before_headers=True),
         Answer(fault="close", before_headers=True),
         Answer(pieces=[b'{"a":'], fault="reset"),
@@ -155,17 +154,17 @@ def test_a_senseless_pause_is_ignored(value: str):
         Answer(pieces=[]),
         stream("data: 1\n\n", fault="reset"),
         stream("data: 1\n\n", fault="close"),
-    ],
-)
-def test_a_dropped_connection_is_transient(answer: Answer):
-    assert isinstance(fails(answer), TransientModelError)
+    ]:
+        with row(answer):
+            assert isinstance(fails(answer), TransientModelError)
 
 
-@pytest.mark.parametrize("answer", [stream("data: 1\n\n", fault="stall"), Answer(pieces=[b"{"], fault="stall")])
-def test_silence_is_transient(answer: Answer):
-    error = fails(answer, stall=0.2)
-    assert isinstance(error, TransientModelError)
-    assert "silent for 0.2 s" in str(error)
+def test_silence_is_transient():
+    for answer in [stream("data: 1\n\n", fault="stall"), Answer(pieces=[b"{"], fault="stall")]:
+        with row(answer):
+            error = fails(answer, stall=0.2)
+            assert isinstance(error, TransientModelError)
+            assert "silent for 0.2 s" in str(error)
 
 
 def test_a_slow_start_is_not_silence():

@@ -1,9 +1,11 @@
 import json
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit import row
 from treadle._models.transport import sse
 from treadle._models.transport.sse import SSEParser
 from treadle._types.errors import BadReplyError
@@ -15,19 +17,20 @@ def read(data: bytes, size: int | None = None) -> list[bytes]:
     return [payload for piece in pieces for payload in parser.feed(piece)] + parser.close()
 
 
-@pytest.mark.parametrize("size", [None, 1, 2, 3, 7, 64])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_every_line_end_and_split_gives_the_same_payloads(size: int | None, end: str):
-    text = (
-        ': keep-alive\n\nevent: x\ndata: {"a":"ü€😀"}\nid: 4\n\n: ping\n\n'
-        "data:two\n\n\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n"
-    )
-    assert read(text.replace("\n", end).encode(), size) == ['{"a":"ü€😀"}'.encode(), b"two", b"a\nb", b"[DONE]"]
+def test_every_line_end_and_split_gives_the_same_payloads():
+    for size, end in product([None, 1, 2, 3, 7, 64], ["\n", "\r\n", "\r"]):
+        with row(size, end):
+            text = (
+                ': keep-alive\n\nevent: x\ndata: {"a":"ü€😀"}\nid: 4\n\n: ping\n\n'
+                "data:two\n\n\n\ndata: a\ndata: b\n\ndata: [DONE]\n\n"
+            )
+            assert read(text.replace("\n", end).encode(), size) == ['{"a":"ü€😀"}'.encode(), b"two", b"a\nb", b"[DONE]"]
 
 
-@pytest.mark.parametrize("tail", ["", "\n", "\r", "\r\n"])
-def test_a_missing_final_blank_line_loses_nothing(tail: str):
-    assert read(f"data: one\n\ndata: last{tail}".encode()) == [b"one", b"last"]
+def test_a_missing_final_blank_line_loses_nothing():
+    for tail in ["", "\n", "\r", "\r\n"]:
+        with row(tail):
+            assert read(f"data: one\n\ndata: last{tail}".encode()) == [b"one", b"last"]
 
 
 def test_only_one_space_after_the_colon_is_not_data():

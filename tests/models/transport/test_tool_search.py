@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kit import row
 from models.asking import run
 from models.loopback import Answer, Loopback
 from models.transport.test_provider_tools import anthropic_answer, responses_answer
@@ -101,9 +102,8 @@ def test_the_provider_finds_a_tool_that_was_kept_back(api: str):
     run(main())
 
 
-@pytest.mark.parametrize(
-    ("made", "searches"),
-    [
+def test_which_models_search_for_themselves():
+    for made, searches in [
         (AnthropicModel("claude-sonnet-4-5", api_key="k"), True),
         (AnthropicModel("claude-opus-5", api_key="k"), True),
         (AnthropicModel("claude-3-5-sonnet-latest", api_key="k"), False),
@@ -114,22 +114,22 @@ def test_the_provider_finds_a_tool_that_was_kept_back(api: str):
         (ResponsesModel("gpt-5.4-nano", api_key="k"), False),
         (ResponsesModel("gpt-5", api_key="k"), False),
         (OpenAIModel("gpt-4o", api_key="k"), False),
-    ],
-)
-def test_which_models_search_for_themselves(made: Any, searches: bool):
-    assert made.searches_tools is searches
+    ]:
+        with row(made, searches):
+            assert made.searches_tools is searches
 
 
 def by_length(texts: list[str]) -> list[list[float]]:
     return [[float("7" in text), 1.0] for text in texts]
 
 
-@pytest.mark.parametrize("options", [{}, {"dialect": "json"}])
-def test_elsewhere_the_search_is_done_here(options: dict[str, Any]):
-    scripted = ScriptedModel(['{"type": "final_answer", "answer": "done"}' if options else "done"])
-    Agent(scripted, TOOLS, plugins=[ToolSearch(by_length, provider=True)], **options).run_sync("thing 7")
-    request = scripted.requests[0]
-    shown = str(request.tools) + str(request.messages)
-    assert "tool_7" in shown
-    assert "find_tools" in shown
-    assert "deferred=True" not in shown
+def test_elsewhere_the_search_is_done_here():
+    for options in [{}, {"dialect": "json"}]:
+        with row(options):
+            scripted = ScriptedModel(['{"type": "final_answer", "answer": "done"}' if options else "done"])
+            Agent(scripted, TOOLS, plugins=[ToolSearch(by_length, provider=True)], **options).run_sync("thing 7")
+            request = scripted.requests[0]
+            shown = str(request.tools) + str(request.messages)
+            assert "tool_7" in shown
+            assert "find_tools" in shown
+            assert "deferred=True" not in shown

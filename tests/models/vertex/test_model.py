@@ -9,6 +9,7 @@ from typing import Any
 import google.oauth2.credentials
 import pytest
 
+from kit import row
 from models.asking import HELLO, ask, run
 from models.clouds import VertexChatWire, VertexClaudeWire, VertexGeminiWire, without_cloud_credentials
 from models.loopback import Answer, Loopback, Received, reply
@@ -62,9 +63,8 @@ def test_claude_is_named_in_the_address_alone():
     assert "anthropic-version" not in model._connection.headers
 
 
-@pytest.mark.parametrize(
-    ("spec", "kind", "name"),
-    [
+def test_models_by_name():
+    for spec, kind, name in [
         ("vertex:gemini-2.5-pro", GeminiModel, "gemini-2.5-pro"),
         ("vertex:google/gemini-2.5-pro", GeminiModel, "gemini-2.5-pro"),
         ("vertex:publishers/google/models/gemini-2.5-pro", GeminiModel, "gemini-2.5-pro"),
@@ -75,14 +75,13 @@ def test_claude_is_named_in_the_address_alone():
             OpenAIModel,
             "meta/llama-4-maverick-17b-128e-instruct-maas",
         ),
-    ],
-)
-def test_models_by_name(spec: str, kind: type, name: str):
-    model = resolve_model(spec)
-    assert isinstance(model, kind)
-    assert isinstance(model, VertexModel)
-    assert model.name == name
-    assert model.provider == "vertex"
+    ]:
+        with row(spec, kind, name):
+            model = resolve_model(spec)
+            assert isinstance(model, kind)
+            assert isinstance(model, VertexModel)
+            assert model.name == name
+            assert model.provider == "vertex"
 
 
 def test_what_is_known_of_a_model_holds_here_too():

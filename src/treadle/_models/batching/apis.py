@@ -15,8 +15,8 @@ from treadle._models.http_model import HttpModel
 from treadle._models.openai.chat import OpenAIModel
 from treadle._models.openai.responses import ResponsesModel
 from treadle._models.transport.failures import bad_reply
-from treadle._models.transport.side_requests import failure, send
-from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, encode
+from treadle._models.transport.side_requests import Answered, failure, send
+from treadle._models.transport.wire import as_count, as_dict, as_list, as_text, encode, read_as
 
 SECONDS = 300.0
 """For one request to the interface: a file of many requests is large."""
@@ -93,7 +93,7 @@ class _Requests:
     def __init__(self, model: HttpModel) -> None:
         self._model = model
 
-    async def _call(self, method: str, path: str, body: Any = None, *, json: bool = True) -> bytes:
+    async def _call(self, method: str, path: str, body: Any = None, *, json: bool = True) -> Answered:
         connection = self._model.connection
         headers = dict(connection.headers)
         if not json:
@@ -105,10 +105,10 @@ class _Requests:
         )
         if not answered.ok:
             raise failure(connection.origin, answered)
-        return answered.body
+        return answered
 
     async def _fields(self, method: str, path: str, body: Any = None, *, json: bool = True) -> dict[str, Any]:
-        return _object(await self._call(method, path, body, json=json))
+        return (await self._call(method, path, body, json=json)).fields()
 
     def _id_in(self, fields: dict[str, Any], name: str) -> str:
         if value := as_text(fields.get(name)):
@@ -232,12 +232,5 @@ def _number(value: Any) -> int:
     return int(value) if isinstance(value, str) and value.isdecimal() else as_count(value)
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        return as_dict(msgspec.json.decode(data))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return {}
-
-
-def _lines(data: bytes) -> Iterable[dict[str, Any]]:
-    return (_object(line) for line in data.split(b"\n") if line.strip())
+def _lines(answered: Answered) -> Iterable[dict[str, Any]]:
+    return (read_as(dict[str, Any], line) or {} for line in answered.body.split(b"\n") if line.strip())

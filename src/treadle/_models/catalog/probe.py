@@ -11,11 +11,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from treadle._models.base import Model, complete
 from treadle._models.catalog.probed_profiles import ProbedProfile
+from treadle._models.transport.wire import read_as
 from treadle._types.errors import ModelError, RequestRefusedError, TransientModelError
 from treadle._types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import ABILITIES, Profile
@@ -289,7 +289,7 @@ class _Probe:
         call = self.call
         reply = await self.ask(
             "What is the weather in Paris right now? Use the tool get_weather.",
-            AssistantMessage(calls=(ToolCall(call.id, call.name, _object(call.arguments) or {}),)),
+            AssistantMessage(calls=(ToolCall(call.id, call.name, read_as(dict[str, Any], call.arguments) or {}),)),
             ToolMessage(call.id, call.name, f"sunny, {DEGREES} degrees"),
             tools=(WEATHER,),
         )
@@ -307,7 +307,7 @@ class _Probe:
             "Call get_weather for both cities now, two calls in one reply."
         )
         reply = await self.ask(question, tools=(WEATHER,))
-        cities = {str((_object(call.arguments) or {}).get("city", "")).lower() for call in reply.calls}
+        cities = {str((read_as(dict[str, Any], call.arguments) or {}).get("city", "")).lower() for call in reply.calls}
         if any("paris" in city for city in cities) and any("rome" in city or "roma" in city for city in cities):
             return True, ""
         return False, f"{len(reply.calls)} of 2 calls came"
@@ -324,14 +324,14 @@ class _Probe:
         reply = await self.ask(
             "Say hello to the reader in one short sentence. Write it as JSON.", format=OutputFormat("json")
         )
-        if _object(reply.text) is not None:
+        if read_as(dict[str, Any], reply.text) is not None:
             return True, ""
         return False, "JSON with other text around it" if "{" in reply.text else f"no JSON: {reply.text}"
 
     async def json_schema(self) -> Verdict:
         wanted = OutputFormat("schema", schema=SCHEMA)
         reply = await self.ask("Say hello to the reader in one short sentence. Write it as JSON.", format=wanted)
-        fields = _object(reply.text)
+        fields = read_as(dict[str, Any], reply.text)
         if fields is not None and fields.get("stone") == ENUM_VALUE and isinstance(fields.get("count"), int):
             return True, ""
         return False, f"the schema was ignored: {reply.text or 'an empty reply'}"
@@ -366,19 +366,12 @@ def _right_call(reply: Reply, city: str) -> Verdict:
     call = reply.calls[0]
     if call.name != WEATHER.name:
         return False, f"it called {call.name!r}, which is not a tool"
-    args = _object(call.arguments)
+    args = read_as(dict[str, Any], call.arguments)
     if args is None:
         return False, f"the arguments are not JSON: {call.arguments}"
     if city not in str(args.get("city", "")).lower():
         return False, f"the arguments are wrong: {call.arguments}"
     return True, ""
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
 
 
 def _short(note: str) -> str:

@@ -6,9 +6,7 @@ import struct
 from importlib import import_module
 from typing import Any
 
-from msgspec import MsgspecError
-from msgspec.json import decode, encode
-
+from treadle._models.transport.wire import encode, read_as
 from treadle._types.errors import BadReplyError, MissingExtraError
 
 
@@ -48,8 +46,7 @@ def _document(headers: dict[str, Any], payload: bytes) -> bytes:
 
 
 def _error(kind: str, payload: bytes) -> bytes:
-    try:
-        fields = decode(payload, type=dict[str, Any])
-    except (MsgspecError, UnicodeDecodeError, RecursionError):
+    fields = read_as(dict[str, Any], payload)
+    if fields is None:
         fields = {"message": payload.decode("utf-8", "replace")}
     return encode({"error": fields | {"type": kind}})

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from treadle._models.transport.failures import Origin, bad_reply, connection_lost
-from treadle._models.transport.wire import UNREADABLE, CallList, encode, replace_surrogates
+from treadle._models.transport.wire import UNREADABLE, CallList, encode, read_as, replace_surrogates
 from treadle._types.errors import ContentFilteredError, ModelError
 from treadle._types.profile import Profile
 from treadle._types.request import CallDelta, Delta, Finish, ReasoningDelta, Reply, TextDelta
@@ -166,7 +166,4 @@ class BlockReader(Reader):
 
 def decoded(arguments: str) -> Any:
     """Return arguments as a value; empty when they cannot be read, which the call itself reports."""
-    try:
-        return msgspec.json.decode(arguments) if arguments.strip() else {}
-    except UNREADABLE:
-        return {}
+    return {} if (value := read_as(object, arguments)) is None else value

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
 from treadle._models.transport.failures import Origin, connection_lost, error_for_status, insecure
 from treadle._models.transport.http import MAX_BODY, proxy_for, read_body, session
+from treadle._models.transport.wire import read_as
 from treadle._types.errors import ModelError
 
 SECONDS = 30.0
@@ -25,17 +24,11 @@ class Answered(NamedTuple):
 
     def fields(self) -> dict[str, Any]:
         """Return the body as a JSON object, an empty one if it is something else."""
-        try:
-            return msgspec.json.decode(self.body, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return {}
+        return read_as(dict[str, Any], self.body) or {}
 
     def items(self) -> list[Any]:
         """Return the body as a JSON array, an empty one if it is something else."""
-        try:
-            return msgspec.json.decode(self.body, type=list[Any])
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return []
+        return read_as(list[Any], self.body) or []
 
 
 async def send(

@@ -27,6 +27,14 @@ def encode(value: Any) -> bytes:
         return _encode(replace_surrogates(value))
 
 
+def read_as(kind: type[T], data: bytes | str) -> T | None:
+    """The JSON value of this type; None if it is something else."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNREADABLE:
+        return None
+
+
 def replace_surrogates(value: Any) -> Any:
     """The value with every half of a surrogate pair replaced by the replacement character."""
     if isinstance(value, str):
@@ -116,10 +124,7 @@ def arguments_of(call: ToolCall) -> str:
 
 
 def is_object(text: str) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(text), dict)
-    except UNREADABLE:
-        return False
+    return isinstance(read_as(object, text), dict)
 
 
 def media_of_results(messages: Sequence[Message], index: int) -> tuple[Part, ...]:
