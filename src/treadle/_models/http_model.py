@@ -311,11 +311,20 @@ class HttpModel(Closing):
 
     def body_of(self, request: Request, *, streaming: bool = False) -> bytes:
         """The body of a request in this provider's format."""
+        request = self._with_defaults(request)
         return self._writer.body(request, encoded_messages(request, self, self.api), streaming)
 
     def reader_of(self, request: Request) -> Reader:
         """A new reader of this provider's responses."""
-        return self.reader(self._origin, self._profile, self._name)
+        return self.reader(self._origin, self._profile, self._name, *self._watches(request))
+
+    def _with_defaults(self, request: Request) -> Request:
+        """The request with the settings that a server would choose badly."""
+        return request
+
+    def _watches(self, request: Request) -> tuple[Any, ...]:
+        """What looks at the reply while it is read."""
+        return ()
 
     def _continuation_body(self, request: Request, streaming: bool, reader: Any) -> bytes | None:
         """The next request of the same call, for a provider that returns its reply in several responses; else None."""

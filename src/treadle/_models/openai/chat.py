@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from treadle._lazy import load
-from treadle._models.http_model import HttpModel, Reader
+from treadle._models.http_model import HttpModel
 from treadle._models.media import COMPATIBLE_CHAT, OPENAI_CHAT, MediaForms
 from treadle._models.openai.chat_reader import ChatReader
 from treadle._models.openai.chat_wire import API, ChatWriter
@@ -22,6 +23,7 @@ class OpenAIModel(HttpModel):
 
     path = "/chat/completions"
     api = API
+    reader = ChatReader
     default_provider = "openai"
     asks_server = True
 
@@ -36,21 +38,18 @@ class OpenAIModel(HttpModel):
     def _adapt(self) -> None:
         self.__dict__.pop("_writer", None)
 
-    def body_of(self, request: Request, *, streaming: bool = False) -> bytes:
-        if self._as_in_process and not request.tools:
-            # What such a model writes by chance is worse, and it may never end: the defaults are those in process.
-            request = request.replace(
-                temperature=0.0 if request.temperature is None else request.temperature,
-                max_tokens=request.max_tokens or MAX_TOKENS,
-            )
-        return super().body_of(request, streaming=streaming)
+    def _with_defaults(self, request: Request) -> Request:
+        if not self._as_in_process or request.tools:
+            return request
+        # What such a model writes by chance is worse, and it may never end: the defaults are those in process.
+        return request.replace(
+            temperature=0.0 if request.temperature is None else request.temperature,
+            max_tokens=request.max_tokens or MAX_TOKENS,
+        )
 
-    def reader_of(self, request: Request) -> Reader:
-        point = None
-        if request.decision_after and self._profile.logprobs:
-            point = decision_point(request)
-        endless = load(_ENDLESS)() if self._may_be_endless(request) else None
-        return ChatReader(self._origin, self._profile, point, endless)
+    def _watches(self, request: Request) -> tuple[Any, ...]:
+        point = decision_point(request) if request.decision_after and self._profile.logprobs else None
+        return point, load(_ENDLESS)() if self._may_be_endless(request) else None
 
     def _may_be_endless(self, request: Request) -> bool:
         return self._as_in_process and request.format is not None

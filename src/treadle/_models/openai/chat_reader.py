@@ -63,10 +63,11 @@ class ChatReader(Reader):
         self,
         origin: Origin,
         profile: Profile,
+        name: str = "",
         point: DecisionPoint | None = None,
         endless: Watch | None = None,
     ) -> None:
-        super().__init__(origin, profile)
+        super().__init__(origin, profile, name)
         self._point = point
         self._endless = endless
         self._splitter = ThinkSplitter()
