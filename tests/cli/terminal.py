@@ -20,6 +20,8 @@ from processes import interruptible
 from programs import python
 from waiting import GUARD_SECONDS
 
+Inside = Callable[..., Any]
+"""The fixture `inside`: the program in this process."""
 PROGRAM = [sys.executable, "-m", "treadle._cli.main"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[=>]|[\x01\x02]")
 
@@ -91,6 +93,15 @@ def script(folder: Path, *replies: Any, name: str = "script", **options: Any) ->
 
 def call(name: str, /, **args: Any) -> dict[str, Any]:
     return {"name": name, "args": args}
+
+
+TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
+"""A script with two calls."""
+
+
+def run_id(inside: Inside, which: int = 0) -> str:
+    """The id of a run, from the newest one on."""
+    return inside("runs", "list", "--ids").out.splitlines()[which]
 
 
 class Done:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import environment, treadle
+from cli.terminal import Inside, environment, treadle
 
 
 def test_debug_shows_where(home: Path):
     done = treadle(home, "run", "q", "-m", "nonsense", TREADLE_DEBUG="1")
     assert "Traceback" in done.err
     assert "UnknownModelError" in done.err
-
-
-Inside = Callable[..., Any]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.terminal import Inside
 from models.batching.batch_servers import OpenAIServer
 from models.loopback import Loopback
 from models.wires import ChatWire, Sample
@@ -20,8 +20,6 @@ from treadle import ConfigError
 from treadle._agent.batch import BatchState
 from treadle._cli.commands.batch import bar, read_tasks
 from treadle._models.batching.apis import Progress
-
-Inside = Callable[..., Any]
 
 
 def test_a_file_of_questions(home: Path, inside: Inside, tmp_path: Path):

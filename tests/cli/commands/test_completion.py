@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import environment
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, environment
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

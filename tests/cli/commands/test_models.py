@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cli.terminal import Inside
 from treadle._local.weights.recommended import CHOICES
-
-Inside = Callable[..., Any]
 
 
 def test_models_says_what_would_run(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.server
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Inside = Callable[..., Any]
+from cli.terminal import Inside
+
 LIST = {"date": "2026-12-01", "source": "our contract", "models": {"gpt-5": {"input": 1.0, "output": 8.0}}}
 
 

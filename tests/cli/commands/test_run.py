@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script, treadle
+from cli.terminal import Inside, call, script, treadle
 from treadle._types.events import Record, decode_event
-
-Inside = Callable[..., Any]
-
 
 SUM = (
     {"text": "I work it out.", "calls": [call("calculator", expression="17 * 23 + 4")]},

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Inside = Callable[..., Any]
+from cli.terminal import Inside
 
 
 def test_every_builtin_tool_can_be_described(home: Path, inside: Inside):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from cli.terminal import Inside
 from treadle._cli.display.help_text import HelpLines
 
 COMMANDS = ["", "runs", "doctor"]
@@ -15,7 +14,7 @@ COMMANDS = ["", "runs", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_is_not_wider_than_the_terminal(inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, command: str):
+def test_help_is_not_wider_than_the_terminal(inside: Inside, monkeypatch: pytest.MonkeyPatch, command: str):
     monkeypatch.setenv("COLUMNS", "44")
     done = inside(*command.split(), "--help")
     lines = done.out.splitlines()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
+from cli.terminal import Inside, call, script
 from models.contact.replayed import QUESTION, eight_kinds
 from models.loopback import running
-
-Inside = Callable[..., Any]
 
 
 def test_a_paused_run_says_how_to_decide(home: Path, inside: Inside):

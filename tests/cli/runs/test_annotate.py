@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, script
 
 
 def test_what_people_note_about_a_run(home: Path, inside: Inside):

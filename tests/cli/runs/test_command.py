@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Inside = Callable[..., Any]
+from cli.terminal import Inside
 
 
 def test_a_run_that_is_not_there(home: Path, inside: Inside):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, call, script
 
 
 def test_how_two_runs_differ(home: Path, inside: Inside):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
+from cli.terminal import Inside, call, script
 
-Inside = Callable[..., Any]
 ERASE_TWO = (call("erase", path="a"), call("erase", path="b"), "gone")
 
 

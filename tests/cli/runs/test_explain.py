@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script, treadle
+from cli.terminal import TWO, Inside, script, treadle
 from kit import add, go
 from treadle import Agent, ScriptedModel, open_journal
 from treadle._types.profile import DecisionThresholds, Profile
 from treadle._types.request import Reply
-
-Inside = Callable[..., Any]
-
-
-TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
 
 
 def test_explain_maps_every_byte(home: Path, inside: Inside):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, open_gate, script, start, until
+from cli.terminal import Inside, call, open_gate, script, start, until
 from waiting import GUARD_SECONDS, eventually
-
-Inside = Callable[..., Any]
 
 
 def test_send_and_cancel_reach_a_run_of_another_process(home: Path, inside: Inside):

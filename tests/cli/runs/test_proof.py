@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script
+from cli.terminal import Inside, call, script
 
-Inside = Callable[..., Any]
 REPLIES = (call("calculator", expression="17 * 23 + 4"), "The result is 395. The Eiffel Tower has 72 lifts.")
 
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, environment, script
+from cli.terminal import TWO, Inside, environment, script
 from programs import python
-
-Inside = Callable[..., Any]
-
-
-TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
 
 
 def test_export_as_a_regression_test(home: Path, inside: Inside):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, call, script
 
 
 def test_runs_become_tests_and_a_change_is_checked_against_them(home: Path, inside: Inside):

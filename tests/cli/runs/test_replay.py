@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
-
-
-TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
+from cli.terminal import TWO, Inside, script
 
 
 def test_replay_compares_the_bytes(home: Path, inside: Inside):

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, environment, open_gate, script, start, treadle
+from cli.terminal import TWO, Inside, call, environment, open_gate, run_id, script, start, treadle
 from programs import python
 from waiting import GUARD_SECONDS, eventually
-
-Inside = Callable[..., Any]
-
-
-TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
-
-
-def run_id(inside: Inside, which: int = 0) -> str:
-    return inside("runs", "list", "--ids").out.splitlines()[which]
 
 
 def test_fork_goes_another_way(home: Path, inside: Inside):

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
-
-
-TWO = (call("calculator", expression="2 + 2"), call("calculator", expression="4 * 10"), "forty")
-
-
-def run_id(inside: Inside, which: int = 0) -> str:
-    return inside("runs", "list", "--ids").out.splitlines()[which]
+from cli.terminal import TWO, Inside, call, run_id, script
 
 
 def test_list_and_show(home: Path, inside: Inside):

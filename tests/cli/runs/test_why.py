@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, call, script
 
 
 def wrong_run(home: Path, inside: Inside) -> str:

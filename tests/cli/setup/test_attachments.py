@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.terminal import PROGRAM, environment, script, start, treadle
+from cli.terminal import PROGRAM, Inside, environment, script, start, treadle
 from treadle._cli.setup import attachments
 from treadle._cli.setup.attachments import part_of, part_of_file, with_parts
 from treadle._tools.media import attach
@@ -19,7 +18,6 @@ from treadle._types.errors import ConfigError
 from treadle._types.messages import AudioPart, FilePart, ImagePart, TextPart
 from waiting import GUARD_SECONDS
 
-Inside = Callable[..., Any]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
 
 

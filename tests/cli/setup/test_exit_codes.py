@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, call, script
 
 
 @pytest.mark.parametrize(

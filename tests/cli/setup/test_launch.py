@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal import call, script
+from cli.terminal import Inside, call, script
 from models.contact.replayed import QUESTION, eight_kinds
 from models.loopback import running
 from programs import python
@@ -91,7 +91,7 @@ def executed(run: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("ask", ["all", "custom_tool"])
-def test_ask_covers_the_tools_of_mcp_servers(home: Path, inside: Callable[..., Any], ask: str):
+def test_ask_covers_the_tools_of_mcp_servers(home: Path, inside: Inside, ask: str):
     model = script(home, call("custom_tool", text="abc"), "done")
     ran = inside("run", "q", "-m", model, "-f", of_mcp(home), "--ask", ask)
     assert (ran.code, executed(inside)) == (4, [])
@@ -101,7 +101,7 @@ def test_ask_covers_the_tools_of_mcp_servers(home: Path, inside: Callable[..., A
     assert executed(inside) == ["custom_tool"]
 
 
-def test_ask_covers_the_tools_of_agents_inside_an_agent(home: Path, inside: Callable[..., Any]):
+def test_ask_covers_the_tools_of_agents_inside_an_agent(home: Path, inside: Inside):
     boss = script(home, call("worker", **ORDER), call("calculator", expression="1+1"), "two", "done", name="boss")
     file = of_agents(home)
     ran = inside("run", "q", "-m", boss, "-f", file, "--ask", "calculator")
@@ -116,14 +116,14 @@ def test_ask_covers_the_tools_of_agents_inside_an_agent(home: Path, inside: Call
     assert (ran.code, ran.out) == (0, "done\n"), ran.err
 
 
-def test_a_document_can_say_the_same_itself(home: Path, inside: Callable[..., Any]):
+def test_a_document_can_say_the_same_itself(home: Path, inside: Inside):
     file = document(home, {"tools": [{"component_name": "calculator"}], "settings": {"ask": ["all"]}})
     model = script(home, call("calculator", expression="1+1"), "done")
     ran = inside("run", "q", "-m", model, "-f", file)
     assert (ran.code, executed(inside)) == (4, [])
 
 
-def test_yes_answers_for_everything_inside_and_is_on_record(home: Path, inside: Callable[..., Any]):
+def test_yes_answers_for_everything_inside_and_is_on_record(home: Path, inside: Inside):
     boss = script(home, call("worker", **ORDER), call("calculator", expression="1+1"), "two", "done", name="boss")
     ran = inside("run", "q", "-m", boss, "-f", of_agents(home), "--ask", "all", "--yes")
     assert (ran.code, ran.out) == (0, "done\n"), ran.err
@@ -135,7 +135,7 @@ def test_yes_answers_for_everything_inside_and_is_on_record(home: Path, inside: 
     assert all('"--yes"' in line for line in approved)
 
 
-def test_a_name_that_no_tool_has_protects_nothing_and_is_an_error(home: Path, inside: Callable[..., Any]):
+def test_a_name_that_no_tool_has_protects_nothing_and_is_an_error(home: Path, inside: Inside):
     ran = inside("run", "q", "-m", script(home, "x"), "-t", "calculator", "--ask", "calculater")
     assert ran.code == 2
     assert "did you mean: calculator?" in ran.err
@@ -163,7 +163,7 @@ def of_two(home: Path) -> str:
     ],
 )
 def test_what_a_document_of_several_components_cannot_take_is_refused(
-    home: Path, inside: Any, options: tuple[str, str], says: str
+    home: Path, inside: Inside, options: tuple[str, str], says: str
 ):
     file = of_two(home)
     done = inside("run", "q", "-f", file, "-m", script(home, "x", repeat_last=True), *options)
@@ -171,7 +171,7 @@ def test_what_a_document_of_several_components_cannot_take_is_refused(
     assert inside("run", "q", "-f", file, "-m", script(home, "x", repeat_last=True)).code == 0
 
 
-def test_the_system_prompt_of_a_single_agent_can_be_replaced(home: Path, inside: Any):
+def test_the_system_prompt_of_a_single_agent_can_be_replaced(home: Path, inside: Inside):
     file = document(home, {"sys_prompt": "Be stern."})
     done = inside("run", "q", "-f", file, "-m", script(home, "x"), "--system", "Be nice.", "--json")
     assert json.loads(done.out.splitlines()[0])["event"]["system"] == "Be nice."
@@ -180,7 +180,7 @@ def test_the_system_prompt_of_a_single_agent_can_be_replaced(home: Path, inside:
 # ---- where runs are recorded when the user's own place cannot be written
 
 
-def test_without_a_place_to_write_the_work_goes_on(home: Path, inside: Any, monkeypatch: pytest.MonkeyPatch):
+def test_without_a_place_to_write_the_work_goes_on(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch):
     (home / "file").write_text("")
     monkeypatch.setenv("TREADLE_STATE", str(home / "file" / "state"))
     done = inside("run", "q", "-m", script(home, "an answer"))
@@ -210,7 +210,7 @@ def questions(home: Path) -> str:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_address_is_a_model_wherever_one_is_named(
-    way: str, home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    way: str, home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
 ):
     kind = eight_kinds()[6]
     with running(kind) as url:

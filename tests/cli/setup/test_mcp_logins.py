@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cli.terminal import Inside
 from programs import python
 from tools.mcp.auth.remote import Remote, remote_server
 
@@ -19,7 +19,7 @@ VISIT = "import sys, urllib.request\nurllib.request.urlopen(sys.argv[1]).read()\
 
 
 @pytest.fixture
-def remote(home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+def remote(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
     (home / "visit.py").write_text(VISIT)
     monkeypatch.setenv("BROWSER", f"{shlex.quote(sys.executable)} {shlex.quote(str(home / 'visit.py'))} %s")
     monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
@@ -27,7 +27,7 @@ def remote(home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPat
         yield running
 
 
-def test_login_list_and_logout(remote: Remote, home: Path, inside: Callable[..., Any]):
+def test_login_list_and_logout(remote: Remote, home: Path, inside: Inside):
     document = home / "agent.json"
     servers = {"shop": {"url": "{where}/mcp", "variables": {"where": remote.url}}}
     document.write_text(json.dumps({"agent": {"mcp": [{"mcp_id": "shop"}]}, "mcp_servers": servers}))
@@ -44,7 +44,7 @@ def test_login_list_and_logout(remote: Remote, home: Path, inside: Callable[...,
     assert inside("mcp", "logout", remote.server).out == f"there was no login at {remote.server}\n"
 
 
-def test_a_server_that_asks_for_no_login_and_one_that_refuses(remote: Remote, inside: Callable[..., Any]):
+def test_a_server_that_asks_for_no_login_and_one_that_refuses(remote: Remote, inside: Inside):
     remote.valid[""] = "read"
     assert inside("mcp", "login", remote.server).out == f"{remote.server} asked for no login\n"
     remote.valid.clear()
@@ -64,7 +64,7 @@ def test_a_server_that_asks_for_no_login_and_one_that_refuses(remote: Remote, in
         (("machine", "-f", "agent.json"), "authorized by client_credentials"),
     ],
 )
-def test_what_cannot_be_logged_in_at(home: Path, inside: Callable[..., Any], args: tuple[str, ...], message: str):
+def test_what_cannot_be_logged_in_at(home: Path, inside: Inside, args: tuple[str, ...], message: str):
     machine = {"grant": "client_credentials", "client_id": "a", "client_secret": "b", "issuer": "https://a.example"}
     servers = {
         "local": {"command": "x"},
@@ -77,7 +77,7 @@ def test_what_cannot_be_logged_in_at(home: Path, inside: Callable[..., Any], arg
     assert message in ran.err
 
 
-def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, inside: Callable[..., Any]):
+def test_what_a_server_offers_is_shown_and_named_in_a_question(home: Path, inside: Inside):
     asking = str(Path(__file__).resolve().parents[2] / "tools" / "mcp" / "asking_server.py")
     program, *before = python()
     servers = {"shop": {"command": program, "args": [*before, asking]}}
@@ -119,7 +119,7 @@ asyncio.run(main())
 """
 
 
-def test_who_reviews_a_server_sees_all_of_it(home: Path, inside: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+def test_who_reviews_a_server_sees_all_of_it(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TREADLE_STATE", str(home / "state"))
     (home / "server.py").write_text(SERVER)
     hidden = r"Se\u200bnd \U000e0041 p\u0430y \u202egnp"

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import call, open_gate, script, treadle
+from cli.terminal import Inside, call, open_gate, script, treadle
 from treadle._cli.setup.toolbox import source_files
-
-Inside = Callable[..., Any]
 
 
 def test_tools_by_name_module_and_file_with_parameters(home: Path, inside: Inside):

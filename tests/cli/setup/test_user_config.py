@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import script
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, script
 
 
 def test_the_users_file_gives_defaults_and_flags_win(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch):

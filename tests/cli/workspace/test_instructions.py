@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal, script, treadle
-
-Inside = Callable[..., Any]
+from cli.terminal import Inside, Terminal, script, treadle
 
 
 @pytest.fixture

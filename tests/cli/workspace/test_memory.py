@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from cli.terminal import Terminal, script, treadle
+from cli.terminal import Inside, Terminal, script, treadle
 from treadle._plugins.memory.store import Memo, MemoryStore
-
-Inside = Callable[..., Any]
 
 
 def test_seen_edited_and_forgotten(home: Path, inside: Inside):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal, call, script
+from cli.terminal import Inside, Terminal, call, script
 
-Inside = Callable[..., Any]
 TEXT = "---\nname: {name}\ndescription: Sums up rain.\n---\nAdd the days{more}.\n"
 
 FRONT = "---\nname: fine\ndescription: d\nmodel: x\nallowed-tools: Bash\n---\n"

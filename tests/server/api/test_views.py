@@ -8,23 +8,10 @@ from treadle._journal import RunInfo
 from treadle._server.api.views import artifacts_of, find_artifact, record_body, run_body
 from treadle._server.errors import ApiError
 from treadle._types import events as ev
-from treadle._types.messages import ToolCall
 
 
 def log(*events: ev.Event) -> list[ev.Record]:
     return [ev.Record("r", seq, 100.0 + seq, event) for seq, event in enumerate(events)]
-
-
-def test_a_run_that_waits():
-    calls = (ToolCall("c1", "mail", {"to": "ann"}), ToolCall("c2", "mail", {"to": "bob"}))
-    records = log(
-        ev.RunStarted("?", agent="demo", conversation="talk", user="ann"),
-        ev.Paused("approval", calls),
-        ev.Approved("c1", True),
-    )
-    body = run_body(RunInfo("r"), records, live=False, children=[])
-    assert (body.status, body.stop_reason, body.answer, body.elapsed) == ("paused", "", "", 1.0)
-    assert [waiting.call_id for waiting in body.waiting] == ["c2"], "what has been decided does not wait"
 
 
 def test_a_run_that_nobody_drives_is_idle():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from kit import go
 from treadle._server.live.channel import MAX_OPEN_CHARS, Channel
 from treadle._types import events as ev
-from treadle._types.messages import AssistantMessage, ToolCall
+from treadle._types.messages import ToolCall
 
 
 def shown(seq: int, event: ev.Event) -> ev.Record:
@@ -20,19 +17,6 @@ def stored(seq: int, event: ev.Event) -> ev.Record:
 
 def texts(channel: Channel) -> list[str]:
     return [piece.text for piece in channel.open_message.pieces]
-
-
-def test_text_is_kept_while_its_message_is_open():
-    channel = Channel("r")
-    channel.receive(stored(0, ev.ThinkStarted("loop", 1)))
-    channel.receive(shown(0, ev.TextStreamed("loop", 1, "Let ")))
-    channel.receive(shown(0, ev.TextStreamed("loop", 1, "me see.")))
-    channel.receive(shown(0, ev.TextStreamed("planner", 1, "not part of the conversation")))
-    assert texts(channel) == ["Let ", "me see."]
-    assert [piece.end for piece in channel.open_message.pieces] == [4, 11]
-    channel.receive(stored(1, ev.ThinkDone("loop", 1, AssistantMessage("Let me see."))))
-    assert texts(channel) == []
-    assert (channel.open_message.base, channel.stored) == (1, 2)
 
 
 def test_output_of_parallel_calls_is_kept_until_the_last_has_ended():
@@ -55,14 +39,3 @@ def test_a_tool_that_never_ends_cannot_fill_the_memory():
     message = channel.open_message
     assert sum(len(text) for text in texts(channel)) <= MAX_OPEN_CHARS
     assert message.first + len(message.pieces) == 30, "positions still count what was dropped"
-
-
-def test_followers_are_woken():
-    async def main() -> tuple[bool, bool]:
-        channel = Channel("r")
-        waiting = asyncio.ensure_future(channel.changed(channel.version, 600.0))
-        await asyncio.sleep(0)
-        channel.receive(stored(0, ev.RunStarted("?")))
-        return await waiting, await channel.changed(channel.version, 0.0)
-
-    assert go(main()) == (True, False)

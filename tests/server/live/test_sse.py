@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kit import go
 from server.serving import parse
 from treadle._server.errors import ApiError
 from treadle._server.live.positions import ClientEvent, Position
@@ -45,72 +44,6 @@ def test_much_text_comes_in_several_chunks():
     events = [ClientEvent("answer", {"content": "x" * 50_000}, Position(number)) for number in range(5)]
     assert len(list(encode(events))) == 3
     assert list(encode([])) == []
-
-
-class Ended:
-    """What a response did with its generator and its caller."""
-
-    def __init__(self) -> None:
-        self.closed = False
-        self.released = 0
-
-    async def chunks(self, *parts: bytes, forever: bool) -> AsyncGenerator[bytes, None]:
-        try:
-            for part in parts:
-                yield part
-            if forever:
-                await asyncio.Event().wait()
-        finally:
-            self.closed = True
-
-    def release(self) -> None:
-        self.released += 1
-
-
-def respond(ended: Ended, send: Any, *, forever: bool, gone: bool = False, send_timeout: float = 600.0) -> None:
-    async def receive() -> dict[str, Any]:
-        if not gone:
-            await asyncio.Event().wait()
-        return {"type": "http.disconnect"}
-
-    async def main() -> None:
-        chunks = ended.chunks(b"one", b"two", forever=forever)
-        response = EventStream(chunks, send_timeout=send_timeout, heartbeat=600.0, on_end=ended.release)
-        await response({"type": "http"}, receive, send)
-
-    go(main())
-
-
-def test_a_stream_that_ends():
-    ended, sent = Ended(), []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    respond(ended, send, forever=False)
-    assert [message.get("body") for message in sent] == [None, b"one", b"two", b""]
-    assert (ended.closed, ended.released) == (True, 1)
-
-
-def test_a_client_that_disconnects():
-    ended = Ended()
-
-    async def send(message: Any) -> None:
-        pass
-
-    respond(ended, send, forever=True, gone=True)
-    assert (ended.closed, ended.released) == (True, 1)
-
-
-def test_a_client_that_does_not_read():
-    ended = Ended()
-
-    async def send(message: Any) -> None:
-        if message.get("body") == b"two":
-            await asyncio.Event().wait()
-
-    respond(ended, send, forever=True, send_timeout=0.01)
-    assert (ended.closed, ended.released) == (True, 1)
 
 
 Plan = Sequence[tuple[float, bytes | Exception]]
