@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cli.terminal import Inside, script
 from models.catalog.servers import EVERYTHING, Server
 from models.loopback import Answer, Received, reply, running
 from treadle import ScriptedModel
-from treadle._cli.main import main
 from treadle._local.calibration import rows
 from treadle._types.profile import Profile
 
@@ -20,19 +18,15 @@ KEY = "sk-very-secret-0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
-def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
+def wide(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    logger = logging.getLogger("treadle")
-    before = logger.propagate, list(logger.handlers)
-    yield
-    logger.propagate, logger.handlers[:] = before
 
 
-def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def test_the_table_and_the_file(inside: Inside, tmp_path: Path):
     with running(Server(EVERYTHING - {"tools"}, entry={"max_model_len": 4096})) as url:
-        assert main(["doctor", url]) == 0
-    out, err = capsys.readouterr()
+        ran = inside("doctor", url)
+    out, err = ran.out, ran.err
+    assert ran.code == 0
     lines = {line.split("  ")[0]: line.split() for line in out.splitlines()}
     assert lines["tool calls"][2:4] == ["yes", "no"]
     assert lines["JSON schema"][2:4] == ["no", "yes"]
@@ -51,17 +45,17 @@ def test_the_table_and_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     ]
 
 
-def test_json_and_dry_and_no_key_anywhere(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_json_and_dry_and_no_key_anywhere(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", KEY)
     server = Server(refuses=("tools",))
     with running(server) as url:
-        assert main(["doctor", url, "--json", "--dry", "--key-env", "MY_KEY"]) == 0
-        assert main(["doctor", url, "--key-env", "MY_KEY"]) == 0
+        dry, kept = (
+            inside("doctor", url, "--json", "--dry", "--key-env", "MY_KEY"),
+            inside("doctor", url, "--key-env", "MY_KEY"),
+        )
+    assert (dry.code, kept.code) == (0, 0)
     assert server.received[-1].headers["authorization"] == f"Bearer {KEY}"
-    out, err = capsys.readouterr()
-    report = json.loads(out.splitlines()[0])
+    report = json.loads(dry.out)
     assert report["dialect"] == "schema"
     assert report["file"] is None
     assert {finding["ability"] for finding in report["findings"]} >= {
@@ -71,13 +65,11 @@ def test_json_and_dry_and_no_key_anywhere(
         "json_schema",
         "reasoning",
     }
-    kept = "".join(path.read_text() for path in (tmp_path / "state" / "profiles").iterdir())
-    assert KEY not in out + err + kept
+    stored = "".join(path.read_text() for path in (tmp_path / "state" / "profiles").iterdir())
+    assert KEY not in dry.out + dry.err + kept.out + kept.err + stored
 
 
-def test_the_line_for_the_shell_works_for_a_server_with_a_key(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_the_line_for_the_shell_works_for_a_server_with_a_key(inside: Inside, monkeypatch: pytest.MonkeyPatch):
     server = Server()
 
     def locked(request: Received) -> Answer:
@@ -86,40 +78,36 @@ def test_the_line_for_the_shell_works_for_a_server_with_a_key(
 
     monkeypatch.setenv("MY_KEY", KEY)
     with running(locked) as url:
-        assert main(["doctor", url, "--key-env", "MY_KEY", "--dry"]) == 0
-        line = capsys.readouterr().out.splitlines()[-3]
+        line = inside("doctor", url, "--key-env", "MY_KEY", "--dry").out.splitlines()[-3]
         assert line.startswith(f"  shell   OPENAI_BASE_URL='{url}/v1' OPENAI_API_KEY=\"$MY_KEY\" treadle run")
-        assert main(["doctor", url, "--dry"]) == 1
-        assert "--key-env" in capsys.readouterr().err
+        refused = inside("doctor", url, "--dry")
+        assert (refused.code, "--key-env" in refused.err) == (1, True)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert main(["run", "hi", "-m", line.rpartition(" ")[2].strip("'"), "-t", "none", "--journal", "none"]) == 0
+        named = line.rpartition(" ")[2].strip("'")
+        assert inside("run", "hi", "-m", named, "-t", "none", "--journal", "none").code == 0
 
 
-def test_a_server_that_answers_no_question(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def test_a_server_that_answers_no_question(inside: Inside, tmp_path: Path):
     with running(Server(refuses=("messages",))) as url:
-        assert main(["doctor", url]) == 1
-    out, _ = capsys.readouterr()
-    assert "messages is not supported here" in out
-    assert "no results were stored" in out
+        ran = inside("doctor", url)
+    assert (ran.code, "messages is not supported here" in ran.out) == (1, True)
+    assert "no results were stored" in ran.out
     assert not (tmp_path / "state" / "profiles").exists()
 
 
-def test_bad_targets(capsys: pytest.CaptureFixture[str]):
-    assert main(["doctor", "http://127.0.0.1:9"]) == 2
-    assert main(["doctor", "nonsense"]) == 2
-    assert main(["doctor", "http://127.0.0.1:9", "--key-env", "NOT_SET_ANYWHERE"]) == 2
-    _, err = capsys.readouterr()
-    assert "no OpenAI-compatible server at" in err
-    assert "names no provider" in err
-    assert "the environment variable is not set" in err
+def test_bad_targets(inside: Inside):
+    for arguments, says in (
+        (["http://127.0.0.1:9"], "no OpenAI-compatible server at"),
+        (["nonsense"], "names no provider"),
+        (["http://127.0.0.1:9", "--key-env", "NOT_SET_ANYWHERE"], "the environment variable is not set"),
+    ):
+        ran = inside("doctor", *arguments)
+        assert (ran.code, says in ran.err) == (2, True), ran.err
 
 
-def test_a_scripted_model_is_probed_but_not_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    script = tmp_path / "script.json"
-    script.write_text('{"script": ["Paris"], "repeat_last": true}')
-    assert main(["doctor", f"scripted:{script}"]) == 0
-    assert "dialect: json" in capsys.readouterr().out
+def test_a_scripted_model_is_probed_but_not_kept(home: Path, inside: Inside, tmp_path: Path):
+    assert "dialect: json" in inside("doctor", script(home, "Paris", repeat_last=True)).out
     assert not (tmp_path / "state" / "profiles").exists()
 
 
@@ -154,25 +142,19 @@ class Wanting:
         return reply({"choices": [{"message": message, "logprobs": {"content": tokens}, "finish_reason": "length"}]})
 
 
-def test_the_thresholds_of_a_model_are_found_and_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def test_the_thresholds_of_a_model_are_found_and_kept(inside: Inside, tmp_path: Path):
     with running(Wanting()) as url:
-        assert main(["doctor", "--calibrate", f"{url}/v1"]) == 0
-        out = capsys.readouterr().out
+        out = inside("doctor", "--calibrate", f"{url}/v1").out
         assert "before any result: 0.438 (right in 32 of 32 decisions, at 0.5 in 32)" in out
         assert "it is believed from a yes of: 0.595 (right in 32 of 32 decisions, at 0.5 in 32)" in out
         (file,) = (tmp_path / "state" / "profiles").iterdir()
         assert json.loads(file.read_text())["decide"] == [{"first": 0.438, "later": 0.438, "fits": 0.595}]
-        assert main(["doctor", "--calibrate", f"{url}/v1", "--json", "--dry"]) == 0
-        assert json.loads(capsys.readouterr().out)["later"]["of"] == 24
-
-
-def test_a_probe_leaves_the_thresholds_that_were_found(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    with running(Wanting()) as url:
-        assert main(["doctor", "--calibrate", f"{url}/v1"]) == 0
-        assert main(["doctor", f"{url}/v1"]) == 0
-    (file,) = (tmp_path / "state" / "profiles").iterdir()
+        assert json.loads(inside("doctor", "--calibrate", f"{url}/v1", "--json", "--dry").out)["later"]["of"] == 24
+        assert inside("doctor", f"{url}/v1").code == 0
     stored = json.loads(file.read_text())
-    assert (stored["dialect"], stored["decide"]) == ("json", [{"first": 0.438, "later": 0.438, "fits": 0.595}])
+    assert (stored["dialect"], stored["decide"]) == ("json", [{"first": 0.438, "later": 0.438, "fits": 0.595}]), (
+        "a probe leaves what was found"
+    )
 
 
 class Taught(ScriptedModel):
@@ -187,22 +169,20 @@ class Taught(ScriptedModel):
         self.loaded = True
 
 
-def test_a_model_with_its_adapter_is_not_calibrated(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_model_with_its_adapter_is_not_calibrated(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     model = Taught()
     monkeypatch.setattr("treadle._models.catalog.default.model_named", lambda name: model)
-    assert main(["doctor", "--calibrate", "local:qwen2.5-coder-1.5b"]) == 2
-    assert "with its adapter treadle-1.5b" in (told := capsys.readouterr().err)
-    assert "--no-adapter" in told
+    refused = inside("doctor", "--calibrate", "local:qwen2.5-coder-1.5b")
+    assert (refused.code, "with its adapter treadle-1.5b" in refused.err) == (2, True)
+    assert "--no-adapter" in refused.err
     assert (model.requests, model.loaded) == ([], False)
     assert not (tmp_path / "state" / "profiles").exists()
 
 
-def test_what_cannot_be_calibrated_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    script = tmp_path / "script.json"
-    script.write_text('{"script": ["Paris"], "repeat_last": true}')
-    assert main(["doctor", "--calibrate", f"scripted:{script}"]) == 2
-    assert "cannot be calibrated" in capsys.readouterr().err
-    assert main(["doctor", "--calibrate", "--no-adapter", "http://127.0.0.1:9"]) == 2
-    assert "only a model in this process" in capsys.readouterr().err
+def test_what_cannot_be_calibrated_is_refused(home: Path, inside: Inside):
+    for arguments, says in (
+        ([script(home, "Paris", repeat_last=True)], "cannot be calibrated"),
+        (["--no-adapter", "http://127.0.0.1:9"], "only a model in this process"),
+    ):
+        ran = inside("doctor", "--calibrate", *arguments)
+        assert (ran.code, says in ran.err) == (2, True), ran.err

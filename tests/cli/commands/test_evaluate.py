@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from cli.terminal import Inside
 from kit import go
 from treadle._cli.main import main
 from treadle._journal import open_journal
@@ -55,24 +55,15 @@ TASKS = [
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("TREADLE_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("TREADLE_CONFIG", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("TREADLE_MODEL", raising=False)
+def work(home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.chdir(tmp_path)
     Path("tasks.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
     Path("mytools.py").write_text(TOOLS)
-    monkeypatch.setattr(sys, "path", [*sys.path])
     Path("script.json").write_text(
         '{"script": [{"name": "calculator", "args": {"expression": "1+1"}}, "It is 2."], "repeat_last": true}'
     )
-    logger = logging.getLogger("treadle")
-    before = logger.propagate, list(logger.handlers)
-    yield tmp_path
+    yield home
     sys.modules.pop("mytools", None)
-    logger.propagate, logger.handlers[:] = before
 
 
 def test_a_whole_evaluation(work: Path, capsys: pytest.CaptureFixture[str]):
@@ -92,22 +83,8 @@ def test_a_whole_evaluation(work: Path, capsys: pytest.CaptureFixture[str]):
 
 def test_dialects_are_compared_and_a_bar_can_be_set(work: Path, capsys: pytest.CaptureFixture[str]):
     Path("script.json").write_text('{"script": ["{\\"answer\\": \\"hello 2\\"}"], "repeat_last": true}')
-    arguments = [
-        "eval",
-        "tasks.jsonl",
-        "--tools",
-        "calculator",
-        "-m",
-        "scripted:script.json",
-        "-d",
-        "json",
-        "-d",
-        "schema",
-        "--repeats",
-        "2",
-        "--journal",
-        "none",
-    ]
+    arguments = "eval tasks.jsonl --tools calculator -m scripted:script.json -d json -d schema --repeats 2".split()
+    arguments += ["--journal", "none"]
     assert main([*arguments, "--set", "max_iterations=2", "--min", "90", "-q"]) == 0
     out, err = capsys.readouterr()
     assert not err
