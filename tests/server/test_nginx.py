@@ -63,7 +63,18 @@ def behind(tmp_path: Path) -> Iterator[tuple[Front, list[Any], PacedModel]]:
     settings = relaxed(path_prefix="/agents", trusted_proxies=("127.0.0.1",))
     options: dict[str, Any] = {"tokens": {TOKEN: "ann"}, "settings": settings}
     key, pem = tmp_path / "key", tmp_path / "pem"
-    made = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=chat.example.org"]
+    made = [
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=chat.example.org",
+    ]
     subprocess.run(["openssl", "req", *made, "-keyout", key, "-out", pem], check=True, capture_output=True)
     journal, agents = str(tmp_path / "j.db"), {"a": Agent(model, None)}
     with serving(agents, journal, **options) as one, serving(agents, journal, **options) as two:

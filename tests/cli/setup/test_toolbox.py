@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cli.terminal import Inside, call, open_gate, script, treadle
+from cli.terminal import Inside, call, environment, open_gate, script
 from treadle._cli.setup.toolbox import source_files
 
 
@@ -96,14 +96,26 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "module", "extra"), MISSING, ids=[extra for _, _, extra in MISSING])
-def test_a_missing_extra_says_how_to_install_it(home: Path, arguments: tuple[str, ...], module: str, extra: str):
+WITHOUT = """
+import contextlib, io, json, sys
+modules, commands = json.loads(sys.argv[1])
+sys.modules.update(dict.fromkeys(modules))
+from treadle._cli.main import main
+for command in commands:
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        code = main(command)
+    print(json.dumps([code, said.getvalue()]))
+"""
+
+
+def test_a_missing_extra_says_how_to_install_it(home: Path):
     (home / "agent.yaml").write_text("components: {}\n")
-    (home / "sitecustomize.py").write_text(f"import sys\nsys.modules[{module!r}] = None\n")
     model = script(home, "x")
-    path = f"{home}:{os.environ.get('PYTHONPATH', '')}"
-    done = treadle(home, *(model if each == "MODEL" else each for each in arguments), PYTHONPATH=path)
-    assert f'pip install "treadle[{extra}]"' in done.err, done.err
-    assert "Traceback" not in done.err
-    assert "internal error" not in done.err
-    assert done.code == 2
+    commands = [[model if word == "MODEL" else word for word in arguments] for arguments, _, _ in MISSING]
+    given = json.dumps([[module for _, module, _ in MISSING], commands])
+    command = [sys.executable, "-c", WITHOUT, given]
+    done = subprocess.run(command, cwd=home, env=environment(home), capture_output=True, text=True)
+    for line, (_, _, extra) in zip(done.stdout.splitlines(), MISSING, strict=True):
+        code, said = json.loads(line)
+        assert (code, f'pip install "treadle[{extra}]"' in said) == (2, True), said
+        assert "internal error" not in said

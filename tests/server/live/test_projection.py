@@ -46,50 +46,16 @@ LOOP = (
     ev.ThinkStarted("loop", 2),
     ev.ThinkDone("loop", 2, AssistantMessage("It is 3."), answer="It is 3.", usage=Usage(20, 5, requests=1)),
 )
+CALLED = {"type": "iteration", "iteration": 1, "tool_name": "add", "call_id": "c1"}
 LOOP_SHOWN = [
     ("1", "step", {"type": "thinking", "status": "start", "iteration": 1}),
     ("2", "step", {"type": "thinking", "status": "done", "iteration": 1, "reasoning": "add them"}),
-    (
-        "3",
-        "step",
-        {
-            "type": "iteration",
-            "status": "start",
-            "iteration": 1,
-            "tool_name": "add",
-            "tool_args": {"a": 1},
-            "call_id": "c1",
-        },
-    ),
-    (
-        "4",
-        "step",
-        {
-            "type": "iteration",
-            "status": "done",
-            "iteration": 1,
-            "tool_name": "add",
-            "observation": "3",
-            "error": None,
-            "iter_elapsed": 0.5,
-            "call_id": "c1",
-        },
-    ),
+    ("3", "step", {**CALLED, "status": "start", "tool_args": {"a": 1}}),
+    ("4", "step", {**CALLED, "status": "done", "observation": "3", "error": None, "iter_elapsed": 0.5}),
     ("5", "step", {"type": "thinking", "status": "start", "iteration": 2}),
     ("6", "step", {"type": "thinking", "status": "done", "iteration": 2, "reasoning": ""}),
 ]
-USAGE = {
-    "input_tokens": 30,
-    "output_tokens": 10,
-    "cached_tokens": 0,
-    "cache_write_tokens": 0,
-    "reasoning_tokens": 0,
-    "requests": 2,
-    "tool_calls": 1,
-    "cost": None,
-    "estimated_tokens": 0,
-    "total_tokens": 40,
-}
+USAGE = {**msgspec.structs.asdict(Usage(30, 10, requests=2, tool_calls=1)), "total_tokens": 40}
 
 
 def done(
