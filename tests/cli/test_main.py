@@ -19,9 +19,16 @@ def test_debug_shows_where(home: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "close"), [(("rn",), "run"), (("runs", "lst"), "list"), (("kb", "serach"), "search")]
+    ("words", "close"),
+    [
+        (("rn",), "run"),
+        (("runs", "lst"), "list"),
+        (("kb", "serach"), "search"),
+        (("run", "hi", "--modle", "x"), "--model"),
+        (("runs", "list", "--jounal=x"), "--journal"),
+    ],
 )
-def test_a_mistyped_command_names_the_one_that_was_meant(inside: Inside, words: tuple[str, ...], close: str):
+def test_a_mistyped_word_names_the_one_that_was_meant(inside: Inside, words: tuple[str, ...], close: str):
     done = inside(*words)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert f"did you mean {close!r}?" in done.err

@@ -71,7 +71,12 @@ def test_dead_server(home: Path):
 
 @journey("Something mistyped", on="terminal")
 def test_mistyped(home: Path):
-    for words, said in ((("rn",), "did you mean 'run'"), (("runs", "list", "--journal", "no/such/j.db"), "no folder")):
+    mistyped = (
+        (("rn",), "did you mean 'run'"),
+        (("run", "Hi", "--modle", "x"), "did you mean '--model'"),
+        (("runs", "list", "--journal", "no/such/j.db"), "no folder"),
+    )
+    for words, said in mistyped:
         with step(f"treadle {' '.join(words)}: what was meant is named, and nothing is created"):
             done = treadle(home, *words)
             assert (done.code, said in done.err) == (2, True), done.err

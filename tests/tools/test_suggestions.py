@@ -25,6 +25,7 @@ def test_what_is_meant():
         ({"to": "Lisboa"}, "Unknown city. Did you mean Lisbon?", ""),
         ({"to": "Lisboa", "n": 3, "deep": {"x": "Lisboa"}}, "no such city", ""),
         ({}, MESSAGE, ""),
+        ({"url": "https://example.com/a-page"}, "404: there is no page https://example.com/a-page", ""),
         ({"path": "fern_q3.docx"}, "there is no file or folder fern_q3.docx", ""),
         (
             {"hotel": "Grey Moon"},

@@ -10,6 +10,7 @@ from treadle._types.acts import MAX_VALUE, LedgerEntry, act_of
 def test_a_line_says_what_became_of_a_call():
     assert LedgerEntry("c", "send", "done").line == "[done: send]"
     assert LedgerEntry("c", "send", "refused", {"to": "Ann"}, "no").line == "[not done: send (to Ann): no]"
+    assert LedgerEntry("c", "send", "done", {"fast": False, "n": 2}).line == "[done: send (fast false, n 2)]"
     assert LedgerEntry("c", "send", "unknown", {"to": "Ann"}).line == "[outcome unknown: send (to Ann)]"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from treadle._cli.display.help_text import HelpLines
 from treadle._cli.setup import exit_codes
@@ -51,13 +52,24 @@ DESCRIPTION = """Turns any language model into a tool-using agent.
 class Parser(argparse.ArgumentParser):
     """Reports an error in one line that names the help, where the options are."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # here, where the options of this command are known: it may be one of several, each in another
+            meant = _meant(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(meant or f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         if unknown := re.match(r"argument [\w ]+: invalid choice: '(.*)' \(choose from (.*)\)", message):
-            from difflib import get_close_matches
-
-            if close := get_close_matches(unknown[1], re.findall(r"'?([\w-]+)'?", unknown[2]), 1):
-                message = f"there is no {unknown[1]!r}: did you mean {close[0]!r}?"
+            message = _meant(unknown[1], re.findall(r"'?([\w-]+)'?", unknown[2])) or message
         self.exit(exit_codes.USAGE, f"{self.prog}: {message.removeprefix('argument ')} ({self.prog} --help)\n")
+
+
+def _meant(unknown: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(unknown, names, 1)
+    return f"there is no {unknown!r}: did you mean {close[0]!r}?" if close else ""
 
 
 def build_parser(wanted: list[str], *, others: bool = True) -> tuple[argparse.ArgumentParser, dict[str, ModuleType]]:

@@ -331,11 +331,8 @@ def did_you_mean(args: Mapping[str, Any], message: str) -> str:
     hints: list[str] = []
     for name, value in islice(values.items(), _MAX_ARGUMENTS):
         argument = value.strip().casefold()
-        others = [
-            candidate
-            for candidate in candidates
-            if candidate != argument and not _echo(candidates, candidate, argument)
-        ]
+        own = {argument, *map(str.strip, _SEPARATOR.split(argument))}  # an address is quoted in pieces
+        others = [one for one in candidates if one not in own and not _echo(candidates, one, argument)]
         if matches := difflib.get_close_matches(argument, others, 1, _MIN_SIMILARITY):
             hints.append(f'{name} = "{candidates[matches[0]]}"')
     return f"Did you mean {', '.join(hints[:_MAX_HINTS])}?" if hints else ""

@@ -56,7 +56,10 @@ class LedgerEntry(Value, frozen=True, omit_defaults=True):
     @property
     def subject(self) -> str:
         """The tool and what it was called for: `refund (order 4711)`."""
-        args = ", ".join(f"{name} {value}" for name, value in self.args.items())
+        args = ", ".join(
+            f"{name} {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+            for name, value in self.args.items()
+        )
         return f"{self.tool} ({args})" if args else self.tool
 
     @property

@@ -51,6 +51,11 @@ def test_anything_else_is_no_decision_and_names_the_words(line: str):
     assert "yes, no, always" in reading.text
 
 
+def test_a_text_of_several_lines_is_shown_as_such_and_cannot_pass_for_another_argument():
+    call = ToolCall("c1", "mail", {"to": "ann", "text": "Dear Ann,\n  to: eve", "fast": True})
+    assert Question(call).text == "? mail\n  to: ann\n  text:\n    Dear Ann,\n      to: eve\n  fast: true"
+
+
 def test_arguments_are_edited_then_decided_about():
     question = Question(CALL, add)
     assert question.read("e") == AskAgain(
@@ -58,6 +63,7 @@ def test_arguments_are_edited_then_decided_about():
     )
     assert isinstance(question.read('{"a":1,"b":30}'), AskAgain), "changing them is not yet allowing them"
     assert question.call.args == {"a": 1, "b": 30}
+    assert question.text == '? add {"a":1,"b":30}'
     reading = question.read("yes")
     assert isinstance(reading, Decided)
     assert isinstance(reading.answer, dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from treadle._cli.display.text import clean, plain_json
 from treadle._engine.result import RunResult
@@ -17,7 +17,16 @@ LINE_FIRST = "the line you have begun is sent as a message first; then decide:"
 
 def approval_text(call: ToolCall, why: str = "") -> str:
     """The complete call, however long: a person decides about all of it. `why` is why this one is asked about."""
-    return f"? {clean(call.name)} {clean(plain_json(call.args))}" + (f"\n  {clean(why)}" if why else "")
+    args = " " + clean(plain_json(call.args))
+    if any(isinstance(value, str) and "\n" in value for value in call.args.values()):  # a letter, not one long line
+        args = "".join(f"\n  {clean(name)}:{_indented(value)}" for name, value in call.args.items())
+    return f"? {clean(call.name)}{args}" + (f"\n  {clean(why)}" if why else "")
+
+
+def _indented(value: Any) -> str:
+    """A value on its line; a text of several lines below it, further in than any name of an argument."""
+    text = clean(value if isinstance(value, str) else plain_json(value))
+    return f" {text}" if "\n" not in text else "".join(f"\n    {line}" for line in text.splitlines())
 
 
 class Display(Protocol):
