@@ -274,6 +274,7 @@ def http_api(model_server: str, project: Path, tmp_path_factory: pytest.TempPath
         "blind": Agent(ScriptedModel(play, abilities={"vision": False})),
         "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
+        "unmet": Agent(model_server, tools=None),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
         "nobody": Agent("http://127.0.0.1:9/v1"),
         "coder": Agent(ScriptedModel(mend), preset="coding", workspace=project),

@@ -42,10 +42,12 @@ def test_conversation(desk: Desk):
 @journey("A model by its address, asked three times", on="page")
 def test_model_by_address(desk: Desk):
     with step("she asks three times, and is answered three times"):
-        desk.open("by_address")
+        desk.open("unmet")
         for turn in (1, 2, 3):
             desk.ask(f"Hi for the time {turn}")
             assert desk.answered(turn) == "Hello."
+    with step("above stands the name that the server gives the model"):
+        desk.see("fake-1", ".model-name")
 
 
 @journey("A call is approved, changed, refused", on="page")

@@ -326,8 +326,12 @@ const ended = (run: string) =>
     store.set((now) => ({ unread: now.unread.filter((message) => message.run !== run) }));
     const unheard: string[] = [];
     for (const message of late) if (await api.recall(run, message.id)) unheard.push(message.text);
+    const turn = store.get().turns.find((one) => one.run === run);
+    // A model that was given by its address has a name since its server was asked.
+    const met = store.get().agents.some((one) => one.name === turn?.agent && turn.view.model && !one.models.includes(turn.view.model));
+    if (met) store.set({ agents: await api.agents() });
     await refresh();
-    const stopped = store.get().turns.find((one) => one.run === run)?.view.done?.stop_reason === "cancelled";
+    const stopped = turn?.view.done?.stop_reason === "cancelled";
     if (unheard.length && !stopped) await ask(unheard.join("\n\n"));
   });
 
