@@ -107,6 +107,21 @@ def test_why_says_what_is_missing(home: Path, inside: Inside):
     assert inside("runs", "why", "no-such-run", "--expect", "x").code == 2
 
 
+def test_of_a_run_that_was_not_started_here_no_other_model_is_asked(
+    home: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch
+):
+    again = wrong_run(home, inside)
+    (home / "state" / "launch.key").unlink()  # a run of a server or a program has no such note either
+    nothing = inside("runs", "why", "last")
+    assert "(--expect)" in nothing.err, "what is wrong is asked for before its model, which may be far away"
+    monkeypatch.setenv("TREADLE_MODEL", "local:other")
+    refused = inside("runs", "why", "last", "--expect", "5", "--tools", "calculator")
+    assert refused.code == 2
+    assert "this run asked 'scripted:script', and local:other would say nothing about it" in refused.err
+    same = inside("runs", "why", "last", "--expect", "5", "--tools", "calculator", "-m", again, "--parallel", "1")
+    assert "nothing changed" in same.err
+
+
 def test_nothing_is_approved_or_run_in_an_experiment(home: Path, inside: Inside):
     model = script(home, call("pay", to="ann"), "done")
     inside("run", "Pay ann", "-m", model, "--tools", "mytools:pay", "--yes")

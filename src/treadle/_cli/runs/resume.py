@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -135,7 +136,14 @@ def _launch_from_options(args: argparse.Namespace, records: Sequence[Record], on
         raise ConfigError(f"this run was not started here, so its agent is not known: give {needed}")
     args.tools = args.tools or tools or ["none"]
     _choose_recorded_model(args, records)
-    return launch_from(args)[0]
+    launch, choice = launch_from(args)
+    asked = started.model if isinstance(started, RunStarted) else ""
+    if only_look and asked and not args.model and choice and re.split("[:#]", choice.spec, maxsplit=1)[-1] != asked:
+        raise ConfigError(
+            f"this run asked {asked!r}, and {choice.spec} would say nothing about it: name its model with --model, "
+            f"as PROVIDER:{asked} or by the address of its server"
+        )
+    return launch
 
 
 def _choose_recorded_model(args: argparse.Namespace, records: Sequence[Record]) -> None:

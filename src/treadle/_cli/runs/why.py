@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,27 @@ from treadle._cli.driving.lifecycle import close, load_model
 from treadle._cli.runs.resume import relaunch
 from treadle._cli.setup.launch import build_agent, launch_of
 from treadle._cli.workspace.consent import confirm
+from treadle._inspect.why.budgeted_model import SearchBudget
 from treadle._inspect.why.effects import stubs_of
 from treadle._inspect.why.experiments import Experiment
 from treadle._inspect.why.findings import Cause
-from treadle._inspect.why.marks import KEPT, mark, mark_wrong
+from treadle._inspect.why.judges import judge_for
+from treadle._inspect.why.marks import KEPT, mark, mark_wrong, marks_in
 from treadle._inspect.why.patches import apply_patch
 from treadle._inspect.why.points import Plan
 from treadle._inspect.why.search import find_causes
 from treadle._journal import Journal, RunInfo
 from treadle._journal.export import FOREIGN
 from treadle._types.errors import ConfigError
-from treadle._types.events import RunStarted
+from treadle._types.events import Record, RunStarted
 
 
 async def why_run(args: argparse.Namespace, journal: Journal) -> int:
     records = await journal.load(args.run)
     if args.expect_args and not args.expect_call:
         raise ConfigError("--expect-args are the arguments of a call: name its tool with --expect-call")
+    if not (args.expect or args.expect_call or args.judge):
+        await _check_what_is_wrong(journal, records)  # before a model is looked for, which may have to be downloaded
     launch = relaunch(args, records, only_look=True)
     # No launch note: it belongs to the run it was written for. Nobody is asked for approval in an experiment.
     agent = build_agent(launch, journal=journal, approval=Conductor().approval(), note=False)
@@ -63,6 +68,17 @@ async def why_run(args: argparse.Namespace, journal: Journal) -> int:
         imported = FOREIGN & {*(await journal.info(args.run)).tags}
         return _apply(report.causes[0] if report.causes else None, agent, yes=args.yes, imported=bool(imported))
     return 0 if report.explained else 1
+
+
+async def _check_what_is_wrong(journal: Journal, records: Sequence[Record]) -> None:
+    note = (await journal.info(records[0].run)).note
+    try:
+        judge_for(records, marks_in(note), None, note, None, SearchBudget(1, None))
+    except ConfigError:
+        raise ConfigError(
+            "this run ended with an answer, so say what is wrong with it: what its answer should have had (--expect), "
+            "which call it should have made (--expect-call), or a model that judges (--judge)"
+        ) from None
 
 
 async def mark_run(args: argparse.Namespace, journal: Journal) -> int:

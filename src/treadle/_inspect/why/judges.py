@@ -152,8 +152,7 @@ def judge_for(
         return ByModel(resolve_model(model), budget, note)
     raise ConfigError(
         "this run ended with an answer, so somebody has to say what is wrong with it: what its answer should have had "
-        "(`answer`, `--expect`), which call it should have made (`call`, `--expect-call`), or a model that judges "
-        "(`judge_model`, `--judge`)"
+        "(`answer`), which call it should have made (`call`), or a model that judges (`judge_model`)"
     )
 
 
