@@ -28,7 +28,8 @@ def matrix() -> str:
     head = (
         "<!-- Written by scripts/journeys.py; do not edit. -->\n\n# Journeys\n\n"
         "What a person does from beginning to end, walked from outside by `tests/journeys/`; each figure is a\n"
-        "test with so many steps, each of which says what the person sees.\n"
+        "test with so many steps, each of which says what the person sees. A blank: only the page has a width, a dark\n"
+        "side and a reading order, and no names to type; another program is recorded by a command, not from Python.\n"
     )
     table = f"| journey | {' | '.join(SURFACES)} |\n|---|{'---|' * len(SURFACES)}\n" + "\n".join(rows)
     return f"{head}\n{table}\n"

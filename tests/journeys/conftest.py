@@ -275,6 +275,7 @@ def http_api(model_server: str, project: Path, tmp_path_factory: pytest.TempPath
         "secretary": secretary(),
         "by_address": Agent(model_server, tools=None),
         "unmet": Agent(model_server, tools=None),
+        "rounder": Agent(model_server, tools=None, system="Be polite.\nAlways round up."),
         "planner": DagAgent(ScriptedModel(plan), tools=[height]),
         "nobody": Agent("http://127.0.0.1:9/v1"),
         "coder": Agent(ScriptedModel(mend), preset="coding", workspace=project),
@@ -334,6 +335,17 @@ def desk_document(folder: Path) -> Path:
     path = folder / "desk.json"
     path.write_text(json.dumps({"name": "desk", "components": components}))
     return path
+
+
+RECORDED = """
+import json, os, urllib.request
+asked = {"model": "fake-1", "messages": [
+    {"role": "system", "content": "Be polite.\\nAlways round up."}, {"role": "user", "content": "What is 2 + 3?"}]}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(asked).encode(),
+    {"content-type": "application/json", "authorization": "Bearer sk-test"})
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+"""A program that knows nothing of Treadle."""
 
 
 class Desk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from cli.terminal import TOOLS, call, open_gate, script, start, treadle
 from waiting import eventually
 
-from .conftest import DOT, GO_ON, LET_GO, MOODS, Http, free_port
+from .conftest import DOT, GO_ON, LET_GO, MOODS, RECORDED, Http, free_port
 from .walking import journey, step
 
 
@@ -295,3 +296,87 @@ def test_killed(tmp_path: Path):
         with step("it is started again: the run goes on by itself, once, and the answer is there"):
             assert served.wait(run)["answer"] == "It is open."
             assert [one["run_id"] for one in served.get("/api/runs")["runs"]] == [run]
+
+
+@journey("Why an answer is wrong", on="HTTP")
+def test_why(http_api: Http):
+    run = http_api.start("What is 2 + 3?", agent="rounder")
+    assert http_api.wait(run)["answer"] == "About ten."
+    with step("POST why without anything expected: what is missing is said"):
+        assert "what its answer should have had" in http_api.ask("POST", f"/api/runs/{run}/why", {})[1]["failed"]
+    with step("POST expected, then why: the line of the prompt that caused it, as a difference"):
+        http_api.ask("POST", f"/api/runs/{run}/expected", {"answer": "Hello"})
+        http_api.ask("POST", f"/api/runs/{run}/why", {})
+        [cause, *_] = eventually(lambda: http_api.get(f"/api/runs/{run}/why")["causes"], "the cause is found")
+        assert cause["change"] == "the system prompt without 'Always round up.'"
+        assert "-Always round up." in cause["difference"]
+    with step("the run in which it goes right can be read"):
+        assert http_api.get(f"/api/runs/{cause['run']}")["answer"] == "Hello."
+
+
+@journey("Memory, seen and erased", on="HTTP")
+def test_memory(http_api: Http):
+    with step("what an agent found out is listed, with the run it comes from"):
+        run = http_api.start("How high is the tower that I like?", agent="friend")
+        http_api.wait(run)
+        stores = {one["name"]: one for one in http_api.get("/api/memory")["stores"]}
+        [user] = (name for name, kept in stores["friend"]["about"].items() if kept)
+        [memory] = http_api.get(f"/api/memory/friend?user={user}")["memories"]
+        assert (memory["summary"], memory["run_id"]) == ("Ann likes tall buildings.", run)
+    with step("it is changed, and changed back; the next question has it"):
+        for summary in ("Ann likes towers.", "Ann likes tall buildings."):
+            assert http_api.ask("POST", f"/api/memory/friend/{memory['id']}", {"summary": summary})[0] == 200
+        assert http_api.answer("What do I like?", agent="friend") == "You like tall buildings."
+    with step("everything is forgotten: the next question begins from nothing"):
+        assert http_api.ask("DELETE", f"/api/memory/friend?user={user}")[0] == 200
+        assert http_api.answer("What do I like?", agent="friend") == "330 m."
+        http_api.ask("DELETE", f"/api/memory/friend?user={user}")
+
+
+@journey("A wrong setting", on="HTTP")
+def test_wrong_setting(http_api: Http):
+    with step("POST a run with a setting that cannot be: it is refused, and the setting is named"):
+        body = {"question": "Hi", "agent": "clerk", "settings": {"max_iterations": 0}}
+        status, refused = http_api.ask("POST", "/api/runs", body)
+        assert (status, "max_iterations" in refused["error"]["message"]) == (400, True)
+
+
+@journey("An agent without tools", on="HTTP")
+def test_without_tools(http_api: Http):
+    with step("GET agents: it has none; asked, it answers"):
+        agents = {one["name"]: one for one in http_api.get("/api/agents")["agents"]}
+        assert agents["by_address"]["tools"] == []
+        assert http_api.answer("Hi", agent="by_address") == "Hello."
+
+
+@journey("Something mistyped", on="HTTP")
+def test_mistyped(http_api: Http):
+    with step("an agent that is not there: those that are there are named"):
+        status, refused = http_api.ask("POST", "/api/runs", {"question": "Hi", "agent": "clrek"})
+        assert (status, "clerk" in refused["error"]["message"]) == (404, True)
+    with step("a field that is not there: those that it takes are named"):
+        status, refused = http_api.ask("POST", "/api/runs", {"questoin": "Hi"})
+        assert (status, "it takes question, " in refused["error"]["message"]) == (400, True), refused
+    with step("a path that is not there: where they all are"):
+        assert "/openapi.json" in http_api.ask("GET", "/api/rnus")[1]["error"]["message"]
+
+
+@journey("Another program: recorded, looked at, its cause found, forked", on="HTTP")
+def test_recorded_program(model_server: str, tmp_path: Path):
+    (tmp_path / "app.py").write_text(RECORDED)
+    keys = {"OPENAI_BASE_URL": model_server, "OPENAI_API_KEY": "sk-test"}
+    assert treadle(tmp_path, "record", "--", sys.executable, "app.py", **keys).code == 0
+    served = Http(f"http://127.0.0.1:{free_port()}")
+    with start(tmp_path, "serve", "--port", served.address.rpartition(":")[2], "-m", model_server, "-t", "none"):
+        eventually(served.answers, "the server answers")
+        with step("a server on the same journal lists the run, with its question, its answer and its prompt"):
+            [run] = served.get("/api/runs")["runs"]
+            assert (run["question"], run["tags"]) == ("What is 2 + 3?", ["recorded"])
+            assert "Always round up." in str(served.get(f"/api/runs/{run['run_id']}/records"))
+        with step("POST why: its agent is not on this server; the command that asks why is named"):
+            status, refused = served.ask("POST", f"/api/runs/{run['run_id']}/why", {"requests": 9})
+            asked = f"treadle runs why {run['run_id']}"
+            assert (status, asked in refused["error"]["message"]) == (409, True)
+    with step("that command finds the line of the prompt"):
+        found = treadle(tmp_path, *asked.split()[1:], "--expect", "Hello", **keys)
+        assert "without 'Always round up.'" in found.out, found.err

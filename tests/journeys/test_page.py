@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
-from cli.terminal import TOOLS, call, open_gate, script, start
+from cli.terminal import TOOLS, call, open_gate, script, start, treadle
 from waiting import eventually
 from web.conftest import CONTRAST
 
-from .conftest import DOT, GO_ON, LET_GO, MOODS, Desk, Http, free_port
+from .conftest import DOT, GO_ON, LET_GO, MOODS, RECORDED, Desk, Http, free_port
 from .walking import journey, step
 
 
@@ -127,17 +128,21 @@ def test_attachment(desk: Desk):
 @journey("Why an answer is wrong", on="page")
 def test_why(desk: Desk):
     with step("she opens the inspector at Why, and is asked what it should have said, with what a search may cost"):
-        desk.open()
-        desk.ask("How high is the tower, please?")
-        desk.answered()
+        desk.open("rounder")
+        desk.ask("What is 2 + 3?")
+        assert desk.answered() == "About ten."
         desk.page.get_by_label("Inspect this run").click()
         desk.page.get_by_role("tab", name="Why").click()
         desk.see("At most 60 model requests", ".why-cost")
-    with step("she says it, the search runs, and the page says what was tried"):
-        desk.page.get_by_label("What should it have said?").fill("1,083 feet")
+    with step("she says it, and the search runs; the line of the prompt that caused it is marked"):
+        desk.page.get_by_label("What should it have said?").fill("Hello")
         desk.page.get_by_role("button", name="Find out why").click()
-        desk.see("It should have said 1,083 feet.", ".why-wanted")
-        desk.see("experiment", ".unfold summary")
+        desk.see("It should have said Hello.", ".why-wanted")
+        desk.see("It goes right with the system prompt without 'Always round up.'", ".cause")
+        desk.see("Always round up.", ".cause .removed")
+    with step("she looks at both runs"):
+        desk.page.get_by_role("link", name="Both runs").click()
+        desk.see("About ten.", ".desk")
 
 
 @journey("On a phone: every view, and back", on="page")
@@ -442,3 +447,46 @@ def test_model_by_name(desk: Desk):
     with step("below each answer stands the model that it came from"):
         said = [text.partition(" ")[0] for text in desk.page.locator(".turn-foot").all_inner_texts()]
         assert said == ["scripted", "fake-1", "scripted"]
+
+
+@journey("A wrong setting", on="page")
+def test_wrong_setting(desk: Desk):
+    with step("she types a number of steps that cannot be: the box says so, and the number is not taken"):
+        desk.open()
+        desk.page.get_by_label("Settings and export").click()
+        desk.page.get_by_label("Steps at most").fill("0")
+        desk.page.locator("input:invalid").wait_for()
+        desk.page.keyboard.press("Escape")
+        desk.ask("Good morning.")
+        assert desk.answered() == "Answer 1."
+
+
+@journey("An agent without tools", on="page")
+def test_without_tools(desk: Desk):
+    with step("Agents says that it has none; she asks it, and is answered"):
+        desk.open("rounder")
+        desk.ask("Hi")
+        assert desk.answered() == "About ten."
+        assert desk.page.locator(".tool").count() == 0
+
+
+@journey("Another program: recorded, looked at, its cause found, forked", on="page")
+def test_recorded_program(desk: Desk, model_server: str, tmp_path: Path):
+    (tmp_path / "app.py").write_text(RECORDED)
+    keys = {"OPENAI_BASE_URL": model_server, "OPENAI_API_KEY": "sk-test"}
+    assert treadle(tmp_path, "record", "--", sys.executable, "app.py", **keys).code == 0
+    port = free_port()
+    desk.address = f"http://127.0.0.1:{port}"
+    with start(tmp_path, "serve", "--port", str(port), "-m", model_server, "-t", "none"):
+        eventually(Http(desk.address).answers, "the server answers")
+        with step("treadle serve shows the run of another program among hers, with its question and its answer"):
+            desk.page.goto(desk.address)
+            desk.see("What is 2 + 3?", ".conversation .open").click()
+            assert desk.answered() == "About ten."
+        with step("the inspector shows what the model was told; Why says which command asks why"):
+            desk.page.get_by_label("Inspect this run").click()
+            desk.see("app.py", ".inspector")
+            desk.page.get_by_role("tab", name="Why").click()
+            desk.page.get_by_label("What should it have said?").fill("Hello")
+            desk.page.get_by_role("button", name="Find out why").click()
+            desk.see("In a terminal: treadle runs why ", ".inspector")

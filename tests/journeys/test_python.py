@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cli.terminal import treadle
+from cli.terminal import TOOLS, environment, open_gate, treadle
 from treadle import (
     Agent,
     ConfigError,
@@ -31,6 +34,7 @@ from treadle.events import ThinkStarted, ToolOutput
 from treadle.messages import attach
 from treadle.plugins import Memory, MemoryStore
 from treadle.testing import ScriptedModel, assert_export_replays
+from waiting import eventually
 
 from .conftest import (
     DOT,
@@ -95,6 +99,19 @@ def test_wrong_setting():
             Agent(ScriptedModel([]), max_iterations="many")  # pyright: ignore[reportArgumentType]
         assert "max_iterations" in str(wrong.value)
         assert "int" in str(wrong.value)
+
+
+@journey("Something mistyped", on="Python")
+def test_mistyped():
+    wrong: dict[str, Any] = {
+        "a name": {"toolz": [height]}, "a tool": {"tools": ["calcualtor"]}, "a preset": {"preset": "two_fase"}
+    }  # fmt: skip
+    meant = {"a name": "tools", "a tool": "calculator", "a preset": "two_phase"}
+    for what, given in wrong.items():
+        with step(f"{what} is mistyped: the one that was meant is named"):
+            with pytest.raises(ConfigError) as said:
+                Agent(ScriptedModel([]), **given)
+            assert f"did you mean '{meant[what]}'?" in str(said.value)
 
 
 @journey("All that a task leaves open is one question", on="Python")
@@ -409,3 +426,37 @@ def test_export(tmp_path: Path):
     with step("one that was cut off on the way is refused, with the line"):
         exported.write_bytes(exported.read_bytes()[:-100])
         assert "cannot be read" in treadle(tmp_path, "runs", "import", "run.jsonl", "--journal", "third.db").err
+
+
+OPENER = """
+import sys
+from mine import gate
+from treadle import Agent
+from treadle.testing import ScriptedModel
+
+first = sys.argv[1] == "first"
+model = ScriptedModel([{"name": "gate", "args": {"name": "north"}}] if first else ["It is open."])
+with Agent(model, tools=[gate], journal="runs.db") as agent:
+    result = agent.run_sync("Open the gate", run_id="north") if first else agent.resume_sync("north")
+print(result.answer, len(result.steps))
+"""
+
+
+@journey("The program is killed and comes back", on="Python")
+def test_killed(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(TOOLS)
+    (tmp_path / "app.py").write_text(OPENER)
+    command = [sys.executable, "app.py"]
+    environ = environment(tmp_path)
+    with step("a tool works, and the program is killed with kill -9"):
+        shown = ("runs", "show", "north", "--json", "--journal", "runs.db")
+        with subprocess.Popen([*command, "first"], cwd=tmp_path, env=environ) as first:
+            eventually(lambda: "tool_started" in treadle(tmp_path, *shown).out, "the tool works")
+            first.kill()
+    open_gate(tmp_path, "north")
+    with step("another process resumes the run by its id: the tool runs to its end, and the answer is there"):
+        again = subprocess.run([*command, "again"], cwd=tmp_path, env=environ, capture_output=True, text=True)
+        assert again.stdout == "It is open. 1\n", again.stderr
+    with step("resumed a third time it does nothing: the answer is the recorded one"):
+        third = subprocess.run([*command, "again"], cwd=tmp_path, env=environ, capture_output=True, text=True)
+        assert third.stdout == "It is open. 1\n", third.stderr

@@ -12,7 +12,7 @@ import pytest
 
 from cli.terminal import TOOLS, Terminal, call, open_gate, script, treadle
 
-from .conftest import DOT, GO_ON, MOODS, desk_document
+from .conftest import DOT, GO_ON, MOODS, RECORDED, desk_document
 from .walking import journey, step
 
 
@@ -238,19 +238,9 @@ def test_coding(home: Path):
         assert "w * h" in (project / "area.py").read_text()
 
 
-PROGRAM = """
-import json, os, urllib.request
-asked = {"model": "fake-1", "messages": [
-    {"role": "system", "content": "Be polite.\\nAlways round up."}, {"role": "user", "content": "What is 2 + 3?"}]}
-request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(asked).encode(),
-    {"content-type": "application/json", "authorization": "Bearer sk-test"})
-print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
-"""
-
-
 @journey("Another program: recorded, looked at, its cause found, forked", on="terminal")
 def test_recorded_program(home: Path, model_server: str):
-    (home / "app.py").write_text(PROGRAM)
+    (home / "app.py").write_text(RECORDED)
     keys = {"OPENAI_BASE_URL": model_server, "OPENAI_API_KEY": "sk-test"}
     with step("treadle record -- python app.py: it works as without, and is a run"):
         done = treadle(home, "record", "--", sys.executable, "app.py", **keys)
@@ -471,3 +461,40 @@ def test_memory(home: Path):
         assert seen.end() == 0
     with Terminal(home, "memory", "forget", "--user", "local") as again:
         again.wait_for("nothing is remembered about local")
+
+
+@journey("A wrong setting", on="terminal")
+def test_wrong_setting(home: Path):
+    for setting, said in (("max_iterations=0", "a whole number of at least 1"), ("max_iteration=3", "max_iterations")):
+        with step(f"--set {setting}: what would do is named, and nothing is asked"):
+            done = treadle(home, "run", "Hi", "--set", setting, "-m", script(home, "Hello."))
+            assert (done.code, done.out, said in done.err) == (2, "", True), done.err
+
+
+@journey("An agent without tools", on="terminal")
+def test_without_tools(home: Path):
+    with step("treadle run -t none: it answers, and treadle runs show names no tool"):
+        done = treadle(home, "run", "Hi", "-t", "none", "-m", script(home, "Hello."))
+        assert (done.out, done.code) == ("Hello.\n", 0), done.err
+        assert "tools    none" in treadle(home, "runs", "show", "last").out
+
+
+@journey("Ask again in other words, and compare the branches", on="terminal")
+def test_branches(home: Path):
+    with (
+        step("/undo forgets her last question; she asks it in other words, and is answered"),
+        Terminal(home, "chat", "-t", "none", "-m", script(home, "Good day.", "A zebra.", "An okapi.")) as seen,
+    ):
+        turns = (("Hello", "Good day."), ("Which animal?", "A zebra."), ("/undo", "are forgotten"))
+        for words, shown in (*turns, ("Which animal of the forest?", "An okapi.")):
+            seen.wait_for_prompt()
+            seen.forget()
+            seen.type(f"{words}\r")
+            seen.wait_for(shown)
+        seen.wait_for_prompt()
+    with step("both branches are kept; treadle runs compare shows where they part"):
+        second, first, _ = treadle(home, "runs", "list", "--ids").out.split()
+        compared = treadle(home, "runs", "compare", first, second).out
+        assert "- A zebra." in compared
+        assert "+ An okapi." in compared
+        assert "Good day." in treadle(home, "runs", "explain", second, "--text").out

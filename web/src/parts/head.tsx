@@ -180,7 +180,8 @@ function Settings() {
   const options = useStore(store, (now) => now.options);
   const chosen = agents.find((one) => one.name === agent);
   const most = chosen?.max_iterations;
-  const number = (name: "temperature" | "max_iterations" | "max_tokens", value: string) => setOptions({ ...options, [name]: value === "" ? undefined : Number(value) });
+  const number = (name: "temperature" | "max_iterations" | "max_tokens", box: HTMLInputElement) =>
+    box.reportValidity() && setOptions({ ...options, [name]: box.value === "" ? undefined : Number(box.value) });
   return (
     <fieldset class="settings">
       <legend>For the next question</legend>
@@ -206,15 +207,15 @@ function Settings() {
       </label>
       <label>
         <span>Steps at most</span>
-        <input type="number" min={1} max={most} placeholder={most ? String(most) : ""} value={options.max_iterations ?? ""} onInput={(event) => number("max_iterations", event.currentTarget.value)} />
+        <input type="number" min={1} max={most} placeholder={most ? String(most) : ""} value={options.max_iterations ?? ""} onInput={(event) => number("max_iterations", event.currentTarget)} />
       </label>
       <label>
         <span>Temperature</span>
-        <input type="number" min={0} max={2} step={0.1} placeholder="as set" value={options.temperature ?? ""} onInput={(event) => number("temperature", event.currentTarget.value)} />
+        <input type="number" min={0} max={2} step={0.1} placeholder="as set" value={options.temperature ?? ""} onInput={(event) => number("temperature", event.currentTarget)} />
       </label>
       <label>
         <span>Reply tokens</span>
-        <input type="number" min={1} step={256} placeholder="as set" value={options.max_tokens ?? ""} onInput={(event) => number("max_tokens", event.currentTarget.value)} />
+        <input type="number" min={1} step={256} placeholder="as set" value={options.max_tokens ?? ""} onInput={(event) => number("max_tokens", event.currentTarget)} />
       </label>
     </fieldset>
   );

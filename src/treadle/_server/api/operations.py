@@ -244,7 +244,9 @@ async def _body(shape: type[Struct] | None, request: Request, settings: ServerSe
     try:
         return decode_json(data, shape)
     except InvalidDataError as error:
-        raise bad_request(f"invalid body: {error}") from None
+        unknown = str(error).partition("unknown field")[2]
+        takes = f"; it takes {', '.join(shape.__struct_encode_fields__)}" if unknown and " - at " not in unknown else ""
+        raise bad_request(f"invalid body: {error}{takes}") from None
     except DataError as error:
         raise UnreadableBody(error) from None
 

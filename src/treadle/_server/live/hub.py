@@ -167,7 +167,10 @@ class Hub:
         served = self.agents.get(facts.agent)
         agent = self.variants.of_run(served, facts) if served is not None else self.trials.get(facts.agent)
         if agent is None:
-            raise conflict(f"run {run_id} belongs to the agent {facts.agent!r}, which this server does not have")
+            raise conflict(
+                f"the agent {facts.agent!r} of this run is not on this server. In a terminal: "
+                f"treadle runs why {run_id} asks why, treadle runs fork goes on with it"
+            )
         return agent, facts
 
     async def _drive(self, agent: Agent, run: Run, key: str) -> Run:
