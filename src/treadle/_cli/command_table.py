@@ -53,11 +53,11 @@ class Parser(argparse.ArgumentParser):
     """Reports an error in one line that names the help, where the options are."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore
-        found, unknown = super().parse_known_args(args, namespace)
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:  # here, where the options of this command are known: it may be one of several, each in another
             meant = _meant(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(meant or f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return options, unknown
 
     def error(self, message: str) -> NoReturn:
         if unknown := re.match(r"argument [\w ]+: invalid choice: '(.*)' \(choose from (.*)\)", message):
