@@ -26,6 +26,9 @@ async def add(a: int, b: int = 0) -> int:
     return a + b
 
 
+NUMBER = {"type": "number"}
+
+
 def raw(execute: Callable[..., Any], parameters: dict[str, Any] | None = None, **rest: Any) -> Tool:
     return Tool("raw", "", parameters or {"type": "object", "properties": {"a": {"type": "integer"}}}, execute, **rest)
 
@@ -94,21 +97,36 @@ def test_a_schema_that_allows_more_arguments_is_heeded(call: Call) -> None:
     assert call(silent, {"a": 1, "z": 2}, unknown_args="schema").content == "a,z"
 
 
-def test_whole_numbers_arrive_as_integers(call: Call) -> None:
+@pytest.mark.parametrize(
+    ("schema", "value", "seen"),
+    [
+        (NUMBER, 5.0, "5.0"),
+        (NUMBER, 5, "5"),
+        ({"type": "integer"}, 5.0, "5"),
+        ({"type": ["integer", "null"]}, 5.0, "5"),
+        ({"type": ["integer", "number"]}, 5.0, "5.0"),
+        ({"anyOf": [NUMBER, {"type": "null"}]}, 5.0, "5.0"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 5.0, "5"),
+        ({"enum": [1.0, 2.0]}, 1.0, "1.0"),
+        ({"$ref": "#/$defs/share"}, 5.0, "5.0"),
+        ({"$ref": "#/$defs/count"}, 5.0, "5"),
+        ({}, [5.0, 1e300, 2**70, -2.5], f"[5.0, 1e+300, {2**70}, -2.5]"),
+        ({"type": "array", "items": NUMBER}, [5.0, 5], "[5.0, 5]"),
+        ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, [5.0, 5], "[5, 5]"),
+        ({"type": "object", "properties": {"b": NUMBER}}, {"b": 5.0, "c": 5.0}, "{'b': 5.0, 'c': 5.0}"),
+        ({"type": "object", "additionalProperties": NUMBER}, {"b": 5.0}, "{'b': 5.0}"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"b": 5.0}, "{'b': 5}"),
+    ],
+)
+def test_a_whole_number_is_an_integer_where_the_schema_asks_for_one(
+    call: Call, schema: dict[str, Any], value: Any, seen: str
+) -> None:
     async def execute(a: Any) -> str:
         return repr(a)
 
-    assert call(raw(execute), {"a": 5.0}).content == "5"
-    anything = raw(execute, {"type": "object", "properties": {"a": {}}})
-    assert call(anything, {"a": [1e300, 2**70, -2.5]}).content == f"[1e+300, {2**70}, -2.5]"
-    number = {"type": "number"}
-    for schema, value, seen in (
-        (number, 5.0, "5.0"),
-        (number, 5, "5"),
-        ({"type": "array", "items": number}, [5.0, 5], "[5.0, 5]"),
-        ({"type": "object", "properties": {"b": number}}, {"b": 5.0, "c": 5.0}, "{'b': 5.0, 'c': 5}"),
-    ):
-        assert call(raw(execute, {"type": "object", "properties": {"a": schema}}), {"a": value}).content == seen
+    definitions = {"share": NUMBER, "count": {"type": "integer"}}
+    parameters = {"type": "object", "properties": {"a": schema}, "$defs": definitions}
+    assert call(raw(execute, parameters), {"a": value}).content == seen
 
 
 def test_extras_reach_declared_parameters_and_win(call: Call) -> None:

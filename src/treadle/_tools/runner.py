@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from treadle._dialects.reading.coerce import whole_numbers
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Limits, Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.deadline import Deadline
@@ -31,7 +32,6 @@ logger = get_logger()
 _threads = ToolThreads()
 BLOCKED_SECONDS = 1.0
 """How long an async tool may keep the event loop from everything else before its author is told."""
-_MAX_EXACT_INTEGER = 2.0**53
 _ASYNC_FLAGS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -124,22 +124,6 @@ def _prepare(tool: Tool, args: dict[str, Any], limits: Limits, extras: Mapping[s
     return args
 
 
-def _whole_numbers(value: Any, schema: Any) -> Any:
-    """5.0 as 5: the same number in JSON, but not for `range`. Where the schema says `number`, it stays a float."""
-    schema = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    match value:
-        case float():
-            exact = value.is_integer() and abs(value) < _MAX_EXACT_INTEGER
-            return int(value) if exact and schema.get("type") != "number" else value
-        case dict():
-            parts: dict[str, Any] = schema.get("properties") or {}
-            return {name: _whole_numbers(one, parts.get(name)) for name, one in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_whole_numbers(one, schema.get("items")) for one in cast("list[Any]", value)]
-        case _:
-            return value
-
-
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -150,7 +134,7 @@ def _as_logged(args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any
         copy = _decode(_encode(args))
         for value in copy.values():
             if isinstance(value, (float, list, dict)):  # most arguments are none of these
-                return _whole_numbers(copy, schema)
+                return whole_numbers(copy, schema, schema)
         return copy
     except RecursionError:
         raise _Refused("invalid_args", "The arguments are nested too deeply.") from None

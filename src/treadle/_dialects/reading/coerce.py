@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -13,6 +14,7 @@ from treadle._dialects.reading.parsed import UnreadableJson
 _INTEGER = re.compile(r"[-+]?\d{1,300}")
 _NUMBER = re.compile(r"[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?")
 _MAX_DEPTH = 16
+_MAX_EXACT_INTEGER = 2.0**53
 
 Schema = dict[str, Any]
 
@@ -23,6 +25,26 @@ def coerce(args: dict[str, Any], schema: Schema) -> dict[str, Any]:
     A value that already fits, or that cannot be converted, stays as it is.
     """
     return _object(args, schema, schema, 0)
+
+
+def whole_numbers(value: Any, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
+    """5.0 as 5 where the schema asks for an integer: the same number in JSON, but not for `range`."""
+    if not isinstance(value, (float, dict, list)):
+        return value
+    options = _options(schema, root, depth)
+    if isinstance(value, float):
+        types = {name for option in options for name in _types(option)}
+        exact = value.is_integer() and abs(value) < _MAX_EXACT_INTEGER
+        return int(value) if exact and "integer" in types and "number" not in types else value
+    if isinstance(value, list):
+        items = {"anyOf": [option.get("items") for option in options]}
+        return [whole_numbers(one, items, root, depth) for one in cast("list[Any]", value)]
+    parts: dict[str, Any] = {}
+    for option in options:
+        parts.update(option.get("properties") or {})
+    others = {"anyOf": [option.get("additionalProperties") for option in options]}
+    fields = cast("dict[str, Any]", value)
+    return {name: whole_numbers(one, parts.get(name, others), root, depth) for name, one in fields.items()}
 
 
 def _object(value: dict[str, Any], schema: Schema, root: Schema, depth: int) -> dict[str, Any]:
@@ -55,7 +77,7 @@ def _coerce(value: Any, schema: Any, root: Schema, depth: int) -> Any:
     return _fit_enum(value, options)
 
 
-def _options(schema: Any, root: Schema, depth: int) -> list[Schema]:
+def _options(schema: Any, root: Mapping[str, Any], depth: int) -> list[Schema]:
     """The schemas a value may fit: references resolved, alternatives in one list."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return []
@@ -72,7 +94,7 @@ def _options(schema: Any, root: Schema, depth: int) -> list[Schema]:
     return result
 
 
-def _resolve(reference: str, root: Schema) -> Any:
+def _resolve(reference: str, root: Mapping[str, Any]) -> Any:
     target: Any = root
     for step in reference.removeprefix("#").strip("/").split("/"):
         if not isinstance(target, dict):
