@@ -76,7 +76,7 @@ def model_failure(model: Model, error: BaseException) -> BaseException:
             return error
     from treadle._models.transport.failures import model_failure  # only when something has failed
 
-    return model_failure(model.name, error)
+    return model_failure(model.name, error, type(model).__module__)
 
 
 async def complete(model: Model, request: Request, on_delta: Callable[[Delta], None] | None = None) -> Reply:

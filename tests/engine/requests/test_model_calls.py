@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import pytest
 
 from engine.executions import execution, recorded, started
@@ -84,9 +88,21 @@ def test_a_transient_failure_is_tried_again_after_the_pause_the_server_wishes():
 class Status(Exception):
     """What the client libraries of providers raise."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, *, inside: bool = False) -> None:
         super().__init__(f"status {status}")
-        self.status_code = status
+        if inside:
+            self.response = SimpleNamespace(status_code=status)
+        else:
+            self.status_code = status
+
+
+class Odd(Exception):
+    """Of the adapter's own program."""
+
+
+def raised(error: Exception, *, after: Exception) -> Exception:
+    error.__cause__ = after
+    return error
 
 
 @pytest.mark.parametrize(
@@ -94,14 +110,26 @@ class Status(Exception):
     [
         (TimeoutError(), 3),
         (ConnectionResetError("reset by peer"), 3),
+        (asyncio.IncompleteReadError(b"", 3), 3),
+        (aiohttp.ServerDisconnectedError(), 3),
+        (ExceptionGroup("of a scope inside", [ConnectionResetError("reset by peer")]), 3),
+        (raised(Odd("no answer"), after=ConnectionResetError("reset by peer")), 3),
         (KeyError("choices"), 1),
-        (BudgetExhaustedError("of the adapter's own"), 3),
+        (Odd("not understood"), 1),
+        (raised(Odd("not understood"), after=KeyError("choices")), 1),
+        (Exception("plain"), 1),
+        (FileNotFoundError("prompt.txt"), 1),
+        (OSError(errno.ENOSPC, "no space left"), 1),
+        (json.JSONDecodeError("not JSON", "", 0), 1),
+        (BudgetExhaustedError("of the adapter's own"), 1),
         (asyncio.CancelledError("a scope inside the adapter"), 3),
         (Status(503), 3),
         (Status(401), 1),
+        (Status(503, inside=True), 3),
+        (Status(401, inside=True), 1),
         (RuntimeError("maximum context length is 100 tokens"), 1),
     ],
-    ids=["time-out", "connection", "a mistake in its program", "a limit", "cancelled scope", "503", "401", "overflow"],
+    ids=lambda value: str(value)[:20],
 )
 def test_whatever_an_adapter_raises_is_a_failure_of_the_model(error: BaseException, requests: int):
     async def main() -> None:

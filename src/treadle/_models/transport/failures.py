@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -78,6 +79,15 @@ _NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 _WAIT_IN_TEXT = rf"(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:{_NUMBER}\s*(?:ms|milli|h|m|s)[a-z]*\s*)+)"
 _DURATION = rf"({_NUMBER})\s*(ms|milli|h|m|s)"
 _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+_NETWORK = {
+    OSError, EOFError, TimeoutError, ConnectionError, ConnectionAbortedError, ConnectionRefusedError,
+    ConnectionResetError, BrokenPipeError,
+}  # fmt: skip
+_NETWORK_ERRNO = {
+    errno.EADDRNOTAVAIL, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETRESET, errno.ENETUNREACH,
+    getattr(errno, "EHOSTDOWN", 0),
+}  # fmt: skip
 
 
 def _matches(pattern: str, *texts: str) -> bool:
@@ -155,26 +165,52 @@ def error_in_reply(origin: Origin, error: Any) -> ModelError:
     return _classify(origin, text, message, code, status, _retry_after({}, message))
 
 
-def model_failure(name: str, error: BaseException) -> ModelError:
+def model_failure(name: str, error: BaseException, program: str = "") -> ModelError:
     """The error for an exception that a model let through: of its HTTP library, of the system, of anything. A status
-    it carries is believed; without one it is the failure of an attempt, and another attempt may succeed. An exception
-    of Python itself that is not about the system is a mistake in the model's program, and will come again."""
+    it carries is believed; without one, another attempt may succeed only if it comes from the network. `program` is the
+    package of the model itself."""
     if isinstance(error, ModelError):
         return error
     message = str(error)
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     response: Any = getattr(error, "response", None)
-    code: Any = getattr(error, "status_code", None) or getattr(error, "status", None)
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    status = _status_of(error) or _status_of(response)
     headers: Any = getattr(response, "headers", None) or getattr(error, "headers", None)
     wait = _retry_after(cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else {}, message)
     origin = Origin(name, "")
-    mistake = type(error).__module__ == "builtins" and not isinstance(error, OSError | EOFError)
-    if status is None and mistake and not _matches(_OVERFLOW, message):
-        return ModelError(origin.message(text), usage=ONE_REQUEST, provider=name)
-    if status is None and not _matches(_OVERFLOW, message):
+    if status is not None or _matches(_OVERFLOW, message):
+        return _classify(origin, text, message, "", status, wait)
+    if _of_network(error, program.partition(".")[0]):
         return connection_lost(origin, text, retry_after=wait)
-    return _classify(origin, text, message, "", status, wait)
+    return ModelError(origin.message(text), usage=ONE_REQUEST, provider=name)
+
+
+def _status_of(holder: Any) -> int | None:
+    values = (getattr(holder, name, None) for name in ("status_code", "status"))
+    return next((value for value in values if isinstance(value, int) and 400 <= value < 600), None)
+
+
+def _of_network(error: BaseException | None, program: str) -> bool:
+    """Return whether this, or what led to it, is of the network: of the system's connections, or of the libraries that
+    a model uses, which have classes of their own for it. One of Python's other exceptions, or of the model's own
+    program, is a mistake there and will come again."""
+    own = ("builtins", "treadle", program)
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, BaseExceptionGroup):
+            inner = cast("BaseExceptionGroup[BaseException]", error)
+            return any(_of_network(one, program) for one in inner.exceptions)
+        kind = type(error)
+        bases = {base for base in kind.__mro__ if base.__module__ == "builtins"} - {Exception, BaseException, object}
+        if kind is OSError:
+            found = error.errno is None or error.errno in _NETWORK_ERRNO  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            found = bases <= _NETWORK if bases else kind.__module__.partition(".")[0] not in own
+        if found:
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
 
 
 def _classify(origin: Origin, text: str, message: str, code: str, status: int | None, wait: float | None) -> ModelError:
