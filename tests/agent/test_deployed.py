@@ -11,7 +11,7 @@ from kit import call, go
 from treadle import Agent, ScriptedModel, Tool, external_tool, tool
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.versions import changed_versions, version_of
-from treadle._types.events import Resumed
+from treadle._types.events import Approved, Record, Resumed
 from treadle._types.state import fold
 from treadle._view.notices import ALONE
 
@@ -109,6 +109,35 @@ def test_it_is_asked_about_or_refused_where_the_settings_say_so(setting: str):
         assert answered.steps[-1].observation == "a dog"
 
     go(main())
+
+
+def test_what_was_allowed_without_knowing_of_the_change_is_asked_again():
+    journal = MemoryJournal()
+    run_id, call_id = waiting(journal)
+    for release in (2, 3):
+        later = agent(release, journal, ["done"], changed_tools="ask")
+        result = go(later.resume(run_id, approve={call_id: True}))
+        assert (result.stop_reason, DONE) == ("paused", [])
+        assert "not as it was when the run started" in result.pending[0].why
+    assert go(later.resume(run_id, approve={call_id: True})).answer == "done"
+    assert DONE == ["5 USD"]
+
+
+def test_what_was_refused_stays_so():
+    journal = MemoryJournal()
+    run_id, call_id = waiting(journal)
+    later = agent(2, journal, ["done"], changed_tools="ask")
+    assert (go(later.resume(run_id, approve={call_id: False})).answer, DONE) == ("done", [])
+
+
+def test_what_was_allowed_before_a_process_ended_does_not_hold_for_another_tool():
+    journal = MemoryJournal()
+    run_id, call_id = waiting(journal)
+    seq = go(journal.load(run_id))[-1].seq
+    events = (Resumed("paused"), Approved(call_id, allow=True))
+    go(journal.append([Record(run_id, seq + n, 1.0, event) for n, event in enumerate(events, 1)]))
+    result = go(agent(2, journal, ["done"]).resume(run_id))
+    assert (result.stop_reason, DONE) == ("paused", [])
 
 
 async def _another_look(where: str) -> str:

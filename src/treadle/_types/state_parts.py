@@ -445,8 +445,11 @@ class Calls:
         self.always_allowed.clear()
 
     def on_resumed(self, event: ev.Resumed, record: ev.Record) -> None:
-        if event.changed:  # "always" was said of what the tools did then
+        if event.changed:  # what was allowed was said of what the tools did then
             self.always_allowed.clear()
+            for call in self.pending():
+                if call.call.name in event.changed and not call.started:
+                    self.approvals.pop(call.call.id, None)
 
     def on_step_done(self, event: ev.StepDone, record: ev.Record) -> None:
         if event.work is not None:

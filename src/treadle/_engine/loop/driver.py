@@ -28,6 +28,7 @@ from treadle._engine.result import RunResult, result_of
 from treadle._safety.logs import get_logger, log_handled, logs_of
 from treadle._types.errors import BudgetExhaustedError, JournalError, LimitError, TreadleError
 from treadle._types.events import (
+    Approved,
     Forked,
     Intent,
     IntentSet,
@@ -242,9 +243,13 @@ async def _start(run: Execution) -> None:
             await run.emit(ToolsChanged(offered, "changed while the run was interrupted"))
         await run.inbox.fetch(at_once=True)
         names = {call.id: call.name for call in waiting.calls} if waiting is not None else {}
+        asks = run.settings.changed_tools == "ask"
         for decision in run.inbox.decisions:
             if not isinstance(decision, ReplyConstrained):
-                decision = msgspec.structs.replace(decision, tool=decision.tool or names.get(decision.call_id, ""))
+                name = names.get(decision.call_id, "")
+                if isinstance(decision, Approved) and decision.allow and name in changed and asks:
+                    continue  # said of what the tool did before
+                decision = msgspec.structs.replace(decision, tool=decision.tool or name)
             await run.emit(decision)
         run.inbox.decisions.clear()
         await run.drain()
