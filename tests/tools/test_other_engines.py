@@ -65,14 +65,125 @@ try:
 except Exception as error:
     print(error)
 '''
+RULES = '''
+import asyncio, warnings
+warnings.simplefilter("ignore")
+from agents import ToolGuardrailFunctionOutput, function_tool, tool_input_guardrail
+from langchain_core.tools import BaseTool, ToolException, tool as langchain_tool
+from pydantic_ai import FunctionToolset, ModelRetry, Tool
+from smolagents import tool as smolagents_tool
+from treadle import Agent, ScriptedModel, Toolkit
+from treadle._tools.versions import version_of
+
+def tried(tool, name):
+    run = Agent(ScriptedModel([{"name": name, "args": {"item": "lamp"}}, "done"]), Toolkit.of(tool)).run_sync("?")
+    return run.stop_reason, *(f"{step.error}: {step.observation}" for step in run.steps)
+
+def pay(item: str) -> str:
+    """Pay."""
+    raise SystemExit("it ran")
+
+async def late(item: str) -> str:
+    """Come late."""
+    await asyncio.sleep(60)
+
+def fail(kind):
+    def fail(item: str) -> str:
+        """Fail."""
+        raise kind("not of lamps")
+    return fail
+
+async def sometimes(context, args, call_id):
+    return True
+
+for tool in (
+    Tool(pay, requires_approval=True),
+    FunctionToolset([pay], requires_approval=True),
+    function_tool(pay, needs_approval=True),
+    function_tool(pay, needs_approval=sometimes),
+):
+    print(*tried(tool, "pay"))
+print(*tried(function_tool(late, timeout=0.01), "late"))
+print(*tried(Tool(late, timeout=0.01), "late"))
+print(*tried(Tool(fail(ModelRetry)), "fail"))
+print(*tried(langchain_tool(fail(ToolException)), "fail"))
+print(*tried(function_tool(fail(ValueError)), "fail"))
+print(*tried(function_tool(fail(ValueError), failure_error_function=lambda context, error: f"as {error}"), "fail"))
+print(Toolkit.of(function_tool(pay, is_enabled=False)).names)
+
+@tool_input_guardrail
+def guard(data):
+    return ToolGuardrailFunctionOutput.allow()
+
+for make in (
+    lambda: function_tool(pay, is_enabled=lambda context, agent: True),
+    lambda: function_tool(pay, tool_input_guardrails=[guard]),
+    lambda: Tool(pay, prepare=lambda context, tool: tool),
+    lambda: Tool(pay, args_validator=lambda context, item: None),
+):
+    try:
+        print(Toolkit.of(make()).names)
+    except Exception as error:
+        print(error)
+
+def of_release(number):
+    """The code differs, nothing else."""
+    if number == 1:
+        def price(item: str) -> float:
+            """The price.
+
+            Args:
+                item: what it is
+            """
+            return 40.0
+    else:
+        def price(item: str) -> float:
+            """The price.
+
+            Args:
+                item: what it is
+            """
+            return 41.0
+    class Price(BaseTool):
+        name: str = "price"
+        description: str = "The price."
+        _run = (lambda self, item: 40.0) if number == 1 else (lambda self, item: 41.0)
+    tools = langchain_tool(price), Price(), Tool(price), function_tool(price)
+    return [version_of(next(iter(Toolkit.of(tool)))) for tool in tools]
+
+print([one == other for one, other in zip(of_release(1), of_release(1))])
+print([one == other for one, other in zip(of_release(1), of_release(2))])
+'''
 
 
-@pytest.mark.skipif(not PEERS.exists(), reason="python3 tasks.py peers installs the other engines")
-def test_tools_of_another_engine_where_it_is_installed(tmp_path: Path):
-    (tmp_path / "program.py").write_text(PROGRAM, "utf-8")
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text(program, "utf-8")
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT / "src")}
     command = [str(PEERS), "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+
+
+installed = pytest.mark.skipif(not PEERS.exists(), reason="python3 tasks.py peers installs the other engines")
+
+
+@installed
+def test_what_their_tools_ask_for_holds_here(tmp_path: Path):
+    """Approval, time-outs, words for the model; what only their own loop would look after is refused."""
+    done = run(RULES, tmp_path)
+    lines = done.stdout.splitlines()
+    assert lines[:4] == ["paused"] * 4, done.stderr
+    assert lines[4:6] == ["answer timeout: Tool 'late' timed out after 0.01 s."] * 2
+    assert lines[6:8] == ["answer exception: Tool 'fail' failed: not of lamps"] * 2
+    assert lines[8:10] == [f"answer exception: Tool 'fail' failed: {why}" for why in ("ValueError", "as not of lamps")]
+    assert lines[10] == "()"
+    refused = ("is_enabled", "tool_input_guardrails", "prepare", "args_validator")
+    assert [f"its {name} needs" in line for name, line in zip(refused, lines[11:15], strict=True)] == [True] * 4
+    assert lines[15:] == [str([True] * 4), str([False] * 4)]
+
+
+@installed
+def test_tools_of_another_engine_where_it_is_installed(tmp_path: Path):
+    done = run(PROGRAM, tmp_path)
     names = ("by_langchain", "by_pydantic_ai", "in_a_toolset", "by_openai", "by_smolagents")
     lines = done.stdout.splitlines()
     assert lines[:5] == [f"{name} The price of an item. unsafe 80.0" for name in names], done.stderr

@@ -1,19 +1,27 @@
 """The tools of other engines as ours: LangChain, pydantic-ai, openai-agents, smolagents.
 
 They are known by their attributes; nothing of those engines is imported unless a tool of theirs is given. None of them
-says what its tools change, so each is `unsafe` until `tool.replace(effect=...)` says otherwise.
+says what its tools change, so each is `unsafe` until `tool.replace(effect=...)` says otherwise. One that needs approval
+there needs it here; what only the loop of its engine would look after is refused.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from inspect import isawaitable
 from typing import Any, cast
 
 import msgspec
 
 from treadle._tools.base import Tool
-from treadle._types.errors import ConfigError
+from treadle._types.errors import ConfigError, ToolError
+
+MADE_OF = "treadle_made_of"
+"""The attribute of a function with the one of the user's that it calls: it is what a tool's version is about."""
+_SECONDS = 30.0
+"""For a call, where its engine gives it no time-out."""
 
 
 def tool_of(item: Any) -> Tool | None:
@@ -31,6 +39,8 @@ def tools_in(item: Any) -> Iterable[Any]:
     if isinstance(item, dict):
         document = "openapi" in item or "swagger" in item
         return import_module("treadle._tools.builtin.services.openapi").openapi(item) if document else [item]
+    if hasattr(item, "params_json_schema") and getattr(item, "is_enabled", True) is False:
+        return []
     tools: Any = getattr(item, "tools", None)
     if isinstance(tools, dict) and hasattr(item, "get_tools") and not isinstance(item, type):
         return cast("dict[str, Any]", tools).values()
@@ -43,35 +53,56 @@ def _langchain(item: Any) -> Tool:
         cast("dict[str, Any]", schema) if isinstance(schema, dict) else schema.model_json_schema()
     )
 
-    async def execute(**arguments: Any) -> Any:
-        return await item.ainvoke(arguments)
+    told = _told_to_the_model("langchain_core.tools", "ToolException")
 
-    return _made(item, parameters, execute)
+    async def execute(**arguments: Any) -> Any:
+        try:
+            return await item.ainvoke(arguments)
+        except told as error:
+            raise ToolError(str(error)) from error
+
+    names = ("coroutine", "func", "_run", "ainvoke")
+    return _made(item, parameters, execute, next(filter(None, (getattr(item, name, None) for name in names))))
 
 
 def _pydantic_ai(item: Any) -> Tool:
     schema = item.function_schema
-    if item.takes_ctx:
-        raise ConfigError(
-            f"tool {item.name!r} takes pydantic-ai's RunContext, which only its own agents have: give a function "
-            "without it, or one that takes Treadle's ToolContext"
-        )
+    _needs_nothing_else(item, "pydantic-ai", "takes_ctx", "prepare", "args_validator")
+    told = _told_to_the_model("pydantic_ai.exceptions", "ModelRetry", "ToolFailed")
 
     async def execute(**arguments: Any) -> Any:
-        return await schema.call(schema.validator.validate_python(arguments), None)
+        try:
+            return await schema.call(schema.validator.validate_python(arguments), None)
+        except told as error:
+            raise ToolError(str(error)) from error
 
-    return _made(item, schema.json_schema, execute)
+    asks, seconds = getattr(item, "requires_approval", False), getattr(item, "timeout", None)
+    return _made(item, schema.json_schema, execute, getattr(schema, "function", schema.call), asks, seconds)
 
 
 def _openai_agents(item: Any) -> Tool:
+    _needs_nothing_else(item, "openai-agents", "tool_input_guardrails", "tool_output_guardrails")
+    if getattr(item, "is_enabled", True) is not True:
+        _needs_nothing_else(item, "openai-agents", "is_enabled")
     context: Any = import_module("agents.tool_context").ToolContext  # it is there: the tool was made with it
+    invoke = getattr(item.on_invoke_tool, "_invoke_tool_impl", item.on_invoke_tool)  # a failure is raised, not a result
+    by_default = getattr(item, "_use_default_failure_error_function", True)
+    explain = None if by_default else getattr(item, "_failure_error_function", None)
 
     async def execute(**arguments: Any) -> Any:
         text = msgspec.json.encode(arguments).decode()
         around = context(context=None, tool_name=item.name, tool_call_id=item.name, tool_arguments=text)
-        return await item.on_invoke_tool(around, text)
+        try:
+            return await invoke(around, text)
+        except Exception as error:
+            if explain is None:
+                raise
+            said = explain(around, error)
+            raise ToolError(str(await said if isawaitable(said) else said)) from error
 
-    return _made(item, item.params_json_schema, execute)
+    made_of = getattr(item.on_invoke_tool, "_get_wrapped_callable", lambda: invoke)()
+    asks, seconds = getattr(item, "needs_approval", False), getattr(item, "timeout_seconds", None)
+    return _made(item, item.params_json_schema, execute, made_of, asks, seconds)
 
 
 def _smolagents(item: Any) -> Tool:
@@ -85,11 +116,35 @@ def _smolagents(item: Any) -> Tool:
     def execute(**arguments: Any) -> Any:  # runs in a thread, as it does there
         return item(**arguments)
 
-    return _made(item, {"type": "object", "properties": properties, "required": required}, execute)
+    return _made(item, {"type": "object", "properties": properties, "required": required}, execute, item.forward)
 
 
-def _made(item: Any, parameters: dict[str, Any], execute: Callable[..., Any]) -> Tool:
-    return Tool(item.name, item.description or "", parameters, execute)
+def _needs_nothing_else(item: Any, engine: str, *names: str) -> None:
+    for name in names:
+        if getattr(item, name, None):
+            raise ConfigError(
+                f"tool {item.name!r}: its {name} needs a RunContext, which only {engine}'s own agents have: give a "
+                "function without it, or one that takes Treadle's ToolContext"
+            )
+
+
+def _told_to_the_model(module: str, *names: str) -> tuple[type[Exception], ...]:
+    """The exceptions of an engine whose words are for the model."""
+    loaded = sys.modules.get(module)
+    return tuple(getattr(loaded, name) for name in names if hasattr(loaded, name))
+
+
+def _made(
+    item: Any,
+    parameters: dict[str, Any],
+    execute: Callable[..., Any],
+    made_of: Any,
+    asks: object = False,
+    seconds: float | None = None,
+) -> Tool:
+    setattr(execute, MADE_OF, made_of)
+    approval = "ask" if asks else "allow"
+    return Tool(item.name, item.description or "", parameters, execute, seconds or _SECONDS, approval=approval)
 
 
 _KINDS: tuple[tuple[tuple[str, ...], Callable[[Any], Tool]], ...] = (

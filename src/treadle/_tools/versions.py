@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from treadle._tools.base import Tool
+from treadle._tools.other_engines import MADE_OF
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 
@@ -39,6 +40,7 @@ def _differs(then: str, now: str) -> bool:
 
 def code_of(function: Any) -> CodeType | None:
     """Return the code of the function that a tool was made of."""
+    function = getattr(function, MADE_OF, function)
     while isinstance(function, partial) or hasattr(function, "__wrapped__"):
         function = function.func if isinstance(function, partial) else function.__wrapped__
     function = getattr(function, "__func__", function)
