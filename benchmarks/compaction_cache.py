@@ -1,9 +1,10 @@
-"""How much of what a long run sends has been sent before: a provider that keeps prefixes takes that at a lower price.
+"""How much of what a long run sends has been sent before, and what the run costs by the prices of providers that keep it.
 
 python3 tasks.py measure compaction_cache [--steps 400]
 
 A scripted model looks things up in steps of very different sizes. Of each request
-the messages that it shares with the beginning of an earlier one, after the same tools, count as cached.
+the messages that it shares with the beginning of an earlier one, after the same tools, count as cached; a token is four
+bytes. What is new is priced as written to the cache where a provider takes more for that.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import Any
 import msgspec
 
 from treadle import Agent, RunLimits, ScriptedModel, tool
+from treadle._models.catalog.prices import built_in_prices
 from treadle._types.request import Request
 
-CACHED_PRICE = 0.1
-"""Of the price of a token that was not kept; the price at two large providers."""
 WINDOWS = (16_000, 128_000)
+MODELS = {"Claude Sonnet 4.5": r"claude-sonnet-4-5", "GPT-5.4": r"gpt-5\.4", "Gemini 2.5 Pro": r"gemini-2\.5-pro"}
+"""By their patterns in the list of prices."""
 WORDS = ("harbour", "closed", "Tuesday", "because", "ship", "Bergen", "lost", "anchor", "second", "pier")
+CHARS = 4
+"""In a token."""
 
 
 @tool(effect="pure")
@@ -42,17 +46,21 @@ def shared_with(parts: list[bytes], earlier: list[bytes]) -> int:
     return sum(len(one) for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(parts, earlier, strict=False)))
 
 
-def measure(window: int, steps: int) -> tuple[int, dict[str, list[int]]]:
-    """Return how often the conversation was made shorter, and per component the bytes sent and shared."""
-    made = 0
+def measure(window: int, steps: int) -> tuple[int, int, dict[str, list[int]]]:
+    """Return how often the conversation was made shorter, the bytes written, and per component the bytes sent and
+    shared."""
+    made = written = 0
 
     def reply(request: Request) -> Any:
-        nonlocal made
+        nonlocal made, written
         if request.component == "compaction":
-            return "Entries of the harbour's archive were read; " + "nothing in them answers the question yet. " * 20
+            summary = "Entries of the harbour's archive were read; " + "nothing in them answers the question yet. " * 20
+            written += len(summary)
+            return summary
         if made == steps:
             return "No entry explains it."
         made += 1
+        written += 60
         return {"text": f"I look at entry {made}.", "name": "look", "args": {"number": made}}
 
     model = ScriptedModel(reply)
@@ -64,25 +72,41 @@ def measure(window: int, steps: int) -> tuple[int, dict[str, list[int]]]:
     earlier: list[list[bytes]] = []
     for request in model.requests:
         parts = parts_of(request)
-        count = counts.setdefault(request.component, [0, 0])
-        count[0] += sum(map(len, parts))
-        count[1] += max((shared_with(parts, one) for one in earlier), default=0)
+        count = counts.setdefault(request.component, [0, 0, 0])
+        count[0] += 1
+        count[1] += sum(map(len, parts))
+        count[2] += max((shared_with(parts, one) for one in earlier), default=0)
         earlier = [*earlier[-5:], parts]  # a provider keeps a prefix for minutes
-    return result.metadata["compactions"], counts
+    return result.metadata["compactions"], written, counts
+
+
+def costs(sent: int, shared: int, written: int) -> list[str]:
+    """By the prices of each provider, in dollars, and beside it the share of what it would be without a cache."""
+    texts: list[str] = []
+    for pattern in MODELS.values():
+        prices = built_in_prices().models[pattern].prices()
+        assert prices is not None
+        assert prices.cached is not None
+        new = prices.input if prices.cache_write is None else prices.cache_write
+        tokens = [amount / CHARS / 1e6 for amount in (sent - shared, shared, written)]
+        cost = tokens[0] * new + tokens[1] * prices.cached + tokens[2] * prices.output
+        uncached = (tokens[0] + tokens[1]) * prices.input + tokens[2] * prices.output
+        texts.append(f"${cost:.2f} ({cost / uncached:.0%})")
+    return texts
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--steps", type=int, default=400)
     steps = options.parse_args().steps
-    print("| window | made shorter | compaction requests, cached | whole run, cached | cost, of one without a cache |")
-    print("|---|---|---|---|---|")
+    print(f"| window | made shorter | summaries | of these cached | whole run cached | {' | '.join(MODELS)} |")
+    print("|---" * (5 + len(MODELS)) + "|")
     for window in WINDOWS:
-        compactions, counts = measure(window, steps)
-        size, shared = counts.get("compaction", [1, 0])
-        all_size, all_shared = (sum(column) for column in zip(*counts.values(), strict=True))
-        cost = (all_size - all_shared * (1 - CACHED_PRICE)) / all_size
-        print(f"| {window:,} | {compactions} | {shared / size:.1%} | {all_shared / all_size:.1%} | {cost:.0%} |")
+        compactions, written, counts = measure(window, steps)
+        asked, size, shared = counts.get("compaction", [0, 1, 0])
+        _, sent, cached = (sum(column) for column in zip(*counts.values(), strict=True))
+        row = (f"{window:,}", compactions, asked, f"{shared / size:.1%}" if asked else "-", f"{cached / sent:.1%}")
+        print(f"| {' | '.join(map(str, (*row, *costs(sent, cached, written))))} |")
 
 
 if __name__ == "__main__":

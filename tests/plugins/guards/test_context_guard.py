@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from kit import assert_paired, echo, go
+from kit import assert_paired, call, echo, go
 from plugins.long_work import QUESTION, check, compactions, look, worker
 from plugins.scenes import (
     DIALECTS,
@@ -58,6 +59,56 @@ async def test_a_long_message_is_cut_before_anything_is_summarised():
     assert "characters left out" in seen.content
     assert len(seen.content) < 1_500
     assert len(result.steps[1].observation) > 6_000, "only the window forgets, not the run"
+
+
+async def grown(tool: Any, script: Any, **settings: Any) -> tuple[Any, CountingModel]:
+    model = CountingModel(script)
+    run = Agent(model, [tool], system="S", max_iterations=80, context_budget=6_000, **settings).start(QUESTION)
+    assert (await run).answer == "the answer"
+    assert max(map(count, model.requests)) <= 6_000
+    assert prefix_breaks(model.requests, run.records) == []
+    return run, model
+
+
+def test_old_results_that_can_be_had_again_go_first():
+    """As long as that is enough: then a summary is made of the rest."""
+    run, model = go(grown(look, worker(60, lambda number: 2_000)))
+    check(model.requests, 6_000)
+    first = compactions(run)[0]
+    assert (first.reason, first.covers, len(first.replaced) > 4) == ("cut", (), True)
+    assert all("cut to save room: call look again" in text for text in first.replaced.values())
+    reasons = [event.reason for event in compactions(run)]
+    assert reasons.count("cut") > reasons.count("compacted") == components(model).count("compaction") > 0
+    before, after = next(pair for pair in pairwise(model.requests) if len(pair[1].messages[3].content) < 300)
+    assert before.tools == after.tools
+    assert before.messages[:3] == after.messages[:3]
+    assert before.messages[-1] == after.messages[len(before.messages) - 1], "the latest stay whole"
+    assert "#1# fact 1 is 7" in after.messages[3].content, "and so does a beginning"
+
+
+def test_a_result_that_cannot_be_had_again_is_summarised():
+    acting = look.replace(effect="unsafe")
+    run, model = go(grown(acting, worker(30, lambda number: 2_000)))
+    assert {event.reason for event in compactions(run)} == {"compacted"}
+    assert components(model).count("compaction") == len(compactions(run)) > 0
+
+
+def test_an_old_result_is_read_again_where_the_model_has_the_tool_for_it():
+    sizes = iter([20_000, *[1_500] * 40])
+    work, asked = worker(25, lambda number: next(sizes)), []
+
+    def script(request: Request) -> Any:
+        notes = [text_of(m.content) for m in request.messages if isinstance(m, ToolMessage)]
+        found = [match[1] for text in notes if (match := re.search(r'room: read_more\(result="(.+)"\)', text))]
+        if len(found) > 3 and not asked and request.component == "loop":
+            asked.append(found[3])
+            return call("read_more", result=found[3])
+        return work(request)
+
+    run, _ = go(grown(look.replace(effect="unsafe"), script))
+    read = next(step for step in run.state.calls.steps if step.tool == "read_more")
+    assert "of 1" in read.observation
+    assert read.observation.count("fact") > 50
 
 
 def test_summaries_replace_what_they_cover_and_never_pile_up():

@@ -1,7 +1,8 @@
 """ContextGuard: keeps every request of the loop within its limit of tokens.
 
-Long single messages are cut first; then the oldest turns are replaced by a summary; then they are omitted. It works in
-large steps, down to about half the limit, so that the prefix stays as it is for many rounds.
+Long single messages are cut first; then old results that can be had again; where that is not enough, the oldest turns
+are replaced by a summary; then they are omitted. It works in large steps, down to about half the limit, so that the
+prefix stays as it is for many rounds.
 """
 
 from __future__ import annotations
@@ -17,17 +18,28 @@ from treadle._plugins.guards.compaction import (
     summarise_until,
     transcript_of,
 )
+from treadle._plugins.guards.paging import READ_MORE
 from treadle._plugins.state_queries import last_note
 from treadle._safety.bounds import Amount, Share, bounded
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
 from treadle._types.events import ContextCompacted, Noted
-from treadle._types.messages import AssistantMessage, Content, SystemMessage, TextPart, UserMessage, text_of
+from treadle._types.messages import (
+    AssistantMessage,
+    Content,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+    text_of,
+)
 from treadle._types.state_values import Entry, groups
 
 SUMMARY = "Summary of what came before:\n"
 _MIN_MESSAGE_TOKENS = 100
 """No message is cut to less than that."""
+_OLD_CHARS = 120
+"""What is left of an old result that is cut."""
 _MIN_LEARNT_LIMIT = 1_000
 """Tokens. No overflow makes us believe in a smaller window."""
 _LEARNT = "room"
@@ -82,7 +94,7 @@ class ContextGuard(Plugin):
         before = run.next_request_tokens()
         await self._cut_long(run, limit // 8)
         await self._unpin(run, limit)
-        if run.next_request_tokens() > limit * 0.75:
+        if run.next_request_tokens() > limit * 0.75 and not await self._cut_old_results(run, limit):
             await self._compact(run, limit, hint)
         for keep in (self.keep, 1, 0):
             if run.next_request_tokens() > limit * 0.9:
@@ -112,6 +124,27 @@ class ContextGuard(Plugin):
             await run.emit(
                 ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut")
             )
+
+    async def _cut_old_results(self, run: RunContext, limit: int) -> bool:
+        """Cut what old calls gave, if the model can have it again and the goal is reached by it: otherwise a summary is
+        made of the whole. A small model would not ask again."""
+        if run.reply_policy is not None:
+            return False
+        replaced: dict[int, Content] = {}
+        size = 0
+        for entry in (entry for group in self._removable(run, self.keep) for entry in group):
+            message = entry.message
+            if not isinstance(message, ToolMessage) or not (again := _how_to_have_again(run, message)):
+                continue
+            text = text_of(message.content)
+            if len(text) > 3 * _OLD_CHARS:
+                replaced[entry.seq] = f"{cut(text, _OLD_CHARS)}\n{again}"
+                size += size_of(message) - size_of(UserMessage(replaced[entry.seq]))
+        if run.next_request_tokens() - run.estimator.of_size(size) > limit * self.goal:
+            return False
+        count = len(run.state.conversation.window)
+        await run.emit(ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut"))
+        return True
 
     async def _unpin(self, run: RunContext, limit: int) -> None:
         """When pinned messages take over half the limit, only the question and the newest interrupt stay pinned."""
@@ -182,6 +215,14 @@ async def _summary(run: RunContext, covered: list[Entry], limit: int, hint: str)
         return summary
     text = transcript_of([entry.message for entry in covered], int(limit * 0.6 * run.estimator.ratio))
     return await summarise(run, text, hint=hint, tokens=limit // 8)
+
+
+def _how_to_have_again(run: RunContext, message: ToolMessage) -> str:
+    if READ_MORE in run.state.tool_names():
+        return f'[an old result, cut to save room: {READ_MORE}(result="{message.call_id}")]'
+    tool = run.toolkit.get(message.name)
+    again = tool is not None and tool.effect == "pure"
+    return f"[an old result, cut to save room: call {message.name} again if you need it]" if again else ""
 
 
 def _has_limit(run: RunContext) -> bool:
