@@ -1,4 +1,4 @@
-"""How much of what a long run sends has been sent before, and what the run costs by the prices of providers that keep it.
+"""How much of what a long run sends has been sent before, and what it costs by the prices of providers that keep it.
 
 python3 tasks.py measure compaction_cache [--steps 400]
 

@@ -53,12 +53,12 @@ def _langchain(item: Any) -> Tool:
         cast("dict[str, Any]", schema) if isinstance(schema, dict) else schema.model_json_schema()
     )
 
-    told = _told_to_the_model("langchain_core.tools", "ToolException")
+    messages = _told_to_the_model("langchain_core.tools", "ToolException")
 
     async def execute(**arguments: Any) -> Any:
         try:
             return await item.ainvoke(arguments)
-        except told as error:
+        except messages as error:
             raise ToolError(str(error)) from error
 
     names = ("coroutine", "func", "_run", "ainvoke")
@@ -68,12 +68,12 @@ def _langchain(item: Any) -> Tool:
 def _pydantic_ai(item: Any) -> Tool:
     schema = item.function_schema
     _needs_nothing_else(item, "pydantic-ai", "takes_ctx", "prepare", "args_validator")
-    told = _told_to_the_model("pydantic_ai.exceptions", "ModelRetry", "ToolFailed")
+    messages = _told_to_the_model("pydantic_ai.exceptions", "ModelRetry", "ToolFailed")
 
     async def execute(**arguments: Any) -> Any:
         try:
             return await schema.call(schema.validator.validate_python(arguments), None)
-        except told as error:
+        except messages as error:
             raise ToolError(str(error)) from error
 
     asks, seconds = getattr(item, "requires_approval", False), getattr(item, "timeout", None)
@@ -97,8 +97,8 @@ def _openai_agents(item: Any) -> Tool:
         except Exception as error:
             if explain is None:
                 raise
-            said = explain(around, error)
-            raise ToolError(str(await said if isawaitable(said) else said)) from error
+            message = explain(around, error)
+            raise ToolError(str(await message if isawaitable(message) else message)) from error
 
     made_of = getattr(item.on_invoke_tool, "_get_wrapped_callable", lambda: invoke)()
     asks, seconds = getattr(item, "needs_approval", False), getattr(item, "timeout_seconds", None)

@@ -204,10 +204,10 @@ def _of_network(error: BaseException | None, program: str) -> bool:
         kind = type(error)
         bases = {base for base in kind.__mro__ if base.__module__ == "builtins"} - {Exception, BaseException, object}
         if kind is OSError:
-            found = error.errno is None or error.errno in _NETWORK_ERRNO  # pyright: ignore[reportAttributeAccessIssue]
+            matches = getattr(error, "errno", None) in (None, *_NETWORK_ERRNO)
         else:
-            found = bases <= _NETWORK if bases else kind.__module__.partition(".")[0] not in own
-        if found:
+            matches = bases <= _NETWORK if bases else kind.__module__.partition(".")[0] not in own
+        if matches:
             return True
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return False

@@ -127,7 +127,7 @@ class ContextGuard(Plugin):
 
     async def _cut_old_results(self, run: RunContext, limit: int) -> bool:
         """Cut what old calls gave, if the model can have it again and the goal is reached by it: otherwise a summary is
-        made of the whole. A small model would not ask again."""
+        made of the whole. A reviewed model would not ask again."""
         if run.reply_policy is not None:
             return False
         replaced: dict[int, Content] = {}
