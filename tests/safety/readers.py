@@ -16,7 +16,7 @@ from treadle._dialects.reading.thinking import split_thinking
 from treadle._dialects.registry import get_dialect
 from treadle._dialects.watching.answers import answer_watcher
 from treadle._engine.acting.user_words import UserWords
-from treadle._engine.answering.partial import Growing
+from treadle._engine.answering.partial import closed
 from treadle._engine.core.answer_stream import AnswerStream
 from treadle._engine.core.log import Log
 from treadle._engine.receipts.admission import denies, hidden
@@ -136,7 +136,7 @@ READERS: dict[str, tuple[Callable[[Any], object], list[Callable[[int], Any]]]] =
     },
     "an answer that is shown while it comes": (shown, [*texts("\n", "a "), repeated("\n", "a")]),
     "a reply without its thoughts": (split_thinking, texts(*UNITS)),
-    "a typed answer that is shown while it comes": (lambda text: Growing().closed(text), [
+    "a typed answer that is shown while it comes": (closed, [
         repeated(unit, '{"a":') for unit in ("[", '{"a":', '"', "1,", "\\")
     ]),
     "JSON anywhere in a text": (refusing(extract_json), texts(*UNITS)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -13,7 +13,9 @@ from treadle._types.events import OutputPartial
 
 _STEP = 16
 """A text of so many characters is read again only when it has grown by one: reading costs what the whole is long."""
-_INSIDE_STRING = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+("?)|[{}\[\]:,]', re.DOTALL)
+"""What says where a JSON text stands: a string, with its end where it has one, or a sign."""
+_WITHOUT_HALF_ESCAPE = re.compile(r'"(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.DOTALL)
 
 
 class PartialReader:
@@ -27,7 +29,6 @@ class PartialReader:
         self._text = ""
         self._read = 0
         self._last: dict[str, Any] = {}
-        self._growing = Growing()
 
     def feed(self, text: str) -> OutputPartial | None:
         self._text += text
@@ -35,7 +36,7 @@ class PartialReader:
             return None
         self._read = len(self._text)
         shape = self.shape
-        for candidate in self._growing.closed(self._text):
+        for candidate in closed(self._text):
             data = self._fitting(candidate)
             if data is not None:
                 if data == self._last:
@@ -45,7 +46,7 @@ class PartialReader:
         return None
 
     def reset(self) -> None:
-        self._text, self._read, self._last, self._growing = "", 0, {}, Growing()
+        self._text, self._read, self._last = "", 0, {}
 
     @property
     def shape(self) -> OutputShape:
@@ -80,88 +81,33 @@ def _unfinished(schema: Any) -> Any:
     return loose
 
 
-class _Open(NamedTuple):
-    """A bracket that is open: each place in a text keeps those around it at no cost."""
-
-    closer: str
-    around: _Open | None
-
-
-class Growing:
-    """A JSON object that is being written: where it can be cut so that it is whole when its brackets are closed."""
-
-    def __init__(self) -> None:
-        self._start = self._at = -1
-        self._inner: _Open | None = None
-        self._key = self._over = False
-        self._safe = -1
-        """The end of the last complete value."""
-        self._safe_inner: _Open | None = None
-
-    def closed(self, text: str) -> list[str]:
-        """Return the object as whole ones: with the text that is being written, and without it. `text` is all that has
-        come; what was read of it before is not read again."""
-        if self._start < 0:
-            self._start = self._at = text.find("{")
-        if self._start < 0:
-            return []
-        begun = self._read(text)
-        found: list[str] = []
-        if begun >= 0 and not self._key:
-            found.append(text[self._start : len(text) - _loose_end(text, begun + 1)] + '"' + _closing(self._inner))
-        if self._safe >= 0:
-            found.append(text[self._start : self._safe] + _closing(self._safe_inner))
-        return found
-
-    def _read(self, text: str) -> int:
-        """Read on. Returns where a string begins that has no end yet; -1 if none does."""
-        while self._at < len(text) and not self._over:
-            char = text[self._at]
-            if char == '"':
-                inside = _INSIDE_STRING.match(text, self._at + 1)
-                end = inside.end() if inside is not None else len(text)
-                if not text.startswith('"', end):
-                    return self._at
-                self._at = end
-                if not self._key:
-                    self._mark(end + 1)
-            elif char in "{[":
-                self._inner = _Open("}" if char == "{" else "]", self._inner)
-                self._key = char == "{"
-                self._mark(self._at + 1)
-            elif char in "}]":
-                self._inner = self._inner.around if self._inner is not None else None
-                self._key, self._over = False, self._inner is None
-                self._mark(self._at + 1)
-            elif char == ":":
-                self._key = False
-            elif char == ",":
-                self._key = self._inner is not None and self._inner.closer == "}"
-                self._mark(self._at)
-            self._at += 1
-        return -1
-
-    def _mark(self, end: int) -> None:
-        self._safe, self._safe_inner = end, self._inner
-
-
-def _closing(bracket: _Open | None) -> str:
+def closed(text: str) -> list[str]:
+    """Return the JSON object that is being written as whole ones: with the string that has no end yet, and as far as
+    its last complete value."""
+    start = text.find("{")
     closers: list[str] = []
-    while bracket is not None:
-        closers.append(bracket.closer)
-        bracket = bracket.around
-    return "".join(closers)
-
-
-def _loose_end(text: str, start: int) -> int:
-    """How many characters at the end are half an escape."""
-    back = text.rfind("\\", max(start, len(text) - 6))
-    while back > start and text[back - 1] == "\\" and (len(text[:back]) - len(text[:back].rstrip("\\"))) % 2:
-        back -= 1
-        if len(text) - back > 6:
-            return 0
-    if back < start:
-        return 0
-    escape = text[back:]
-    whole = (len(escape) >= 2 and escape[1] != "u") or len(escape) >= 6
-    return 0 if whole else len(escape)
+    key, complete, begun = False, -1, -1
+    for token in _TOKEN.finditer(text, start) if start >= 0 else ():
+        char = token[0][0]
+        if char == '"' and not token[1]:
+            begun = token.start()
+            break
+        if char in "{[":
+            closers.append("}" if char == "{" else "]")
+        elif char in "}]":
+            closers.pop()
+        if char == ",":
+            complete = token.start()
+        elif char != ":" and not (char == '"' and key):
+            complete = token.end()
+        if not closers:
+            break
+        if char != '"':  # what follows in an object is a name
+            key = char == "{" or (char == "," and closers[-1] == "}")
+    end = "".join(reversed(closers))
+    found: list[str] = []
+    if begun >= 0 and not key and (string := _WITHOUT_HALF_ESCAPE.match(text, begun)):
+        found.append(f'{text[start : string.end()]}"{end}')
+    if complete >= 0:
+        found.append(text[start:complete] + end)
+    return found
