@@ -9,7 +9,7 @@ import msgspec
 
 from treadle._engine.core.decisions import waiting_calls
 from treadle._engine.generics import OutputT_co
-from treadle._engine.surfaces.story import html_story, text_story
+from treadle._lazy import load
 from treadle._types import errors
 from treadle._types.errors import GuardrailError, MissingExtraError, TreadleError
 from treadle._types.events import Artifact, LedgerEntry, PlanStep, RunFinished, StopReason
@@ -96,11 +96,11 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
 
     def trace(self) -> str:
         """The run as a story to read."""
-        return text_story(self)
+        return load("_engine.surfaces.story:text_story")(self)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""
-        return html_story(self)
+        return load("_engine.surfaces.story:html_story")(self)
 
     @property
     def leftovers(self) -> tuple[str, ...]:

@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from treadle._engine.result import RunResult
+from treadle._engine.surfaces.previews import PICTURES, contents, described, rows_of
 from treadle._types.events import Artifact
 from treadle._types.messages import AssistantMessage, Message, ToolMessage, UserMessage, text_of
-from treadle._types.usage import Step, Usage
+from treadle._types.usage import Step
 
 _MAX_CHARS = 500
 """How much of one text a story shows."""
 _MAX_ARGS = 200
 _SIGNS = {"call": "->", "result": "<-", "failed": "<- FAILED"}
-
-
-class Told(Protocol):
-    """What a story is told of: a `RunResult`."""
-
-    @property
-    def answer(self) -> str: ...
-    @property
-    def stop_reason(self) -> str: ...
-    @property
-    def messages(self) -> Sequence[Message]: ...
-    @property
-    def new_messages(self) -> Sequence[Message]: ...
-    @property
-    def steps(self) -> Sequence[Step]: ...
-    @property
-    def iterations(self) -> int: ...
-    @property
-    def usage(self) -> Usage: ...
-    @property
-    def elapsed(self) -> float: ...
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def error(self) -> BaseException | None: ...
-    @property
-    def pending(self) -> Sequence[Any]: ...
-    @property
-    def artifacts(self) -> Sequence[Artifact]: ...
 
 
 class Line(Struct, frozen=True):
@@ -56,7 +31,7 @@ class Line(Struct, frozen=True):
     remark: str = ""
 
 
-def text_story(result: Told) -> str:
+def text_story(result: RunResult[Any]) -> str:
     """The story as plain text, one paragraph for each thing that happened."""
     lines = [headline(result)]
     for line in _lines(result):
@@ -66,10 +41,8 @@ def text_story(result: Told) -> str:
     return "\n".join(lines)
 
 
-def html_story(result: Told) -> str:
+def html_story(result: RunResult[Any]) -> str:
     """The same as HTML: the answer, and the story behind a fold. Every text is escaped."""
-    from html import escape  # two milliseconds of import that only notebooks need
-
     rows = "".join(
         f"<tr><td style='white-space:nowrap;vertical-align:top;text-align:left'>{escape(line.kind)}</td>"
         f"<td style='text-align:left'><pre style='white-space:pre-wrap;margin:0'>{escape(line.text)}</pre></td>"
@@ -85,11 +58,6 @@ def html_story(result: Told) -> str:
 
 def _made(artifact: Artifact) -> str:
     """A file that the run has made: a picture as one (it runs no script of its own), a table by its first rows."""
-    from base64 import b64encode
-    from html import escape
-
-    from treadle._engine.surfaces.previews import PICTURES, contents, described, rows_of  # only notebooks need it
-
     title = f"<figcaption>{escape(artifact.name)} ({escape(described(artifact))})</figcaption>"
     if artifact.mime in PICTURES:
         data = b64encode(contents(artifact)).decode()
@@ -98,7 +66,7 @@ def _made(artifact: Artifact) -> str:
     return f"<figure style='margin:0.5em 0'>{title}{f'<table>{rows}</table>' if rows else ''}</figure>"
 
 
-def headline(result: Told) -> str:
+def headline(result: RunResult[Any]) -> str:
     """Which run, how it ended, and what it took."""
     usage = result.usage
     took = [
@@ -112,7 +80,7 @@ def headline(result: Told) -> str:
     return f"Run {result.run_id}: {result.stop_reason} ({', '.join(took)})"
 
 
-def _lines(result: Told) -> Iterator[Line]:
+def _lines(result: RunResult[Any]) -> Iterator[Line]:
     steps = {step.call_id: step for step in result.steps}
     shown: set[str] = set()
     last = ""
