@@ -11,7 +11,7 @@ import pytest
 
 from kit import go
 from treadle import Agent, AnthropicModel, GeminiModel, Journal, OpenAIModel, ScriptedModel, open_journal, tool
-from treadle._engine.requests.media import prepared, prepared_result, shown
+from treadle._engine.requests.media import prepared, shown
 from treadle._inspect.replay import fork, replay
 from treadle._models.media import OPENAI_CHAT
 from treadle._tools.builtin.http.client import GuardedClient, HttpResponse
@@ -152,7 +152,7 @@ def test_an_address_inside_the_network_is_refused():
     for url in ("http://127.0.0.1/secret.png", "http://169.254.169.254/latest", "http://[::1]/x"):
         with pytest.raises(ConfigError, match="not a public address"):
             go(prepared((ImagePart(url=url),), (compatible,)))
-    (noted,) = go(prepared_result((ImagePart(url="http://127.0.0.1/x"),), (compatible,)))
+    (noted,) = go(prepared((ImagePart(url="http://127.0.0.1/x"),), (compatible,), refuse=False))
     assert isinstance(noted, TextPart)
     assert "not shown, because" in noted.text
     with pytest.raises(ConfigError, match="status 404"):

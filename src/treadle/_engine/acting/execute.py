@@ -26,7 +26,7 @@ from treadle._engine.acting.together import Admitted, Settle, Undecided, record_
 from treadle._engine.core.decisions import decision_of
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import PASSED_ON, Pause, plugin_name, report_failure
-from treadle._engine.requests.media import prepared_result
+from treadle._engine.requests.media import prepared
 from treadle._engine.requests.spending import hold_answer, set_aside, settle
 from treadle._models.transport.redirects import MOST
 from treadle._safety.beside import read_beside
@@ -280,7 +280,7 @@ async def execute_call(
         execute = _run_within_budget if run.budget.bounded else _run
         outcome = await execute(run, verdict, iteration, extras)
         if not isinstance(outcome.content, str):
-            content = await prepared_result(outcome.content, run.blueprint.models)
+            content = await prepared(outcome.content, run.blueprint.models, refuse=False)
             outcome = msgspec.structs.replace(outcome, content=content)
     # The record of a round's last result may wait for the request that follows it.
     last = call.id in run.state.calls.open and (len(run.state.calls.open) == 1 or len(run.state.calls.pending()) == 1)

@@ -79,17 +79,6 @@ def _as_text(part: ImagePart | AudioPart | FilePart) -> str:
     return f"[{label}: {part.mime}. You cannot read {_WORDS.get(kind, 'it')}, so its content is not shown.]"
 
 
-async def prepared(content: Content, models: Sequence[Model], fetch: Any = None) -> Content:
-    """Return what a user gives, ready for these models; `ConfigError` when the first of them cannot be given some of
-    it."""
-    return await _prepared(content, models, fetch, refuse=True)
-
-
-async def prepared_result(content: Content, models: Sequence[Model], fetch: Any = None) -> Content:
-    """The same for the result of a tool. Nothing is refused: what cannot be read is replaced by words that say so."""
-    return await _prepared(content, models, fetch, refuse=False)
-
-
 async def prepared_message(
     content: Content, models: Sequence[Model]
 ) -> tuple[str, tuple[ImagePart | AudioPart | FilePart, ...]]:
@@ -98,13 +87,15 @@ async def prepared_message(
     if isinstance(content, str):
         return content, ()
     try:
-        ready = await _prepared(content, models, None, refuse=False)
+        ready = await prepared(content, models, refuse=False)
     except ConfigError as error:  # too much at once
         return f"{text_of(content)}\n[its files are not shown, because {error}]", ()
     return text_of(ready), tuple(part for part in ready if not isinstance(part, TextPart | str))
 
 
-async def _prepared(content: Content, models: Sequence[Model], fetch: Any, *, refuse: bool) -> Content:
+async def prepared(content: Content, models: Sequence[Model], fetch: Any = None, *, refuse: bool = True) -> Content:
+    """Return a content ready for these models; `ConfigError` when the first of them cannot be given some of what a user
+    gives. Of a tool's result nothing is refused: words say what cannot be read."""
     if isinstance(content, str) or all(isinstance(part, TextPart) for part in content):
         return content
     parts: list[Part] = []
