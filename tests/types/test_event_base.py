@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import values_of
-from treadle._types.event_base import EventBase
 from treadle._types.events import Event, decode_event, encode_event
+from treadle._types.value import EventBase
 
 EVENTS: list[Any] = list(get_args(Event))
 

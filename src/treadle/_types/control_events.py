@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle._types.event_base import EventBase
 from treadle._types.messages import Content, ToolCall
 from treadle._types.request import Citation, ProviderCall
 from treadle._types.usage import NO_USAGE, Usage
+from treadle._types.value import EventBase
 
 
 class PhaseChanged(EventBase, frozen=True, tag="phase"):

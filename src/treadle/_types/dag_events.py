@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from treadle._types.event_base import EventBase
 from treadle._types.usage import NO_USAGE, Usage, Work
+from treadle._types.value import EventBase
 
 
 class DagModeChosen(EventBase, frozen=True, tag="dag_mode_chosen"):

@@ -36,7 +36,6 @@ from treadle._types.dag_events import DagPlanning as DagPlanning
 from treadle._types.dag_events import PlannedStep as PlannedStep
 from treadle._types.dag_events import StepDone as StepDone
 from treadle._types.dag_events import StepStarted as StepStarted
-from treadle._types.event_base import EventBase
 from treadle._types.intent import Intent as Intent
 from treadle._types.intent import IntentSet as IntentSet
 from treadle._types.intent import Permitted as Permitted
@@ -48,7 +47,7 @@ from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
-from treadle._types.value import Value
+from treadle._types.value import EventBase, Value
 from treadle._types.workspace_events import TreeChanges as TreeChanges
 from treadle._types.workspace_events import TreeSaved as TreeSaved
 from treadle._types.workspace_events import WorkspaceOpened as WorkspaceOpened

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._types.errors import ConfigError
-from treadle._types.event_base import EventBase
+from treadle._types.value import EventBase
 
 
 class IntentPart(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from treadle._types.event_base import EventBase
 from treadle._types.messages import Message
+from treadle._types.value import EventBase
 
 
 class Exchanged(EventBase, frozen=True, tag="exchanged"):

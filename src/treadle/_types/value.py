@@ -45,6 +45,10 @@ class Value(Struct, frozen=True):
         return core_schema.no_info_plain_validator_function(read, serialization=writing)
 
 
+class EventBase(Value, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    """What every event is: a frozen value with a tag. Defaults are not written out."""
+
+
 def as_data(value: Any) -> Any:
     """A value of a user's type as plain data; of an error its class and its message."""
     if isinstance(value, BaseException):

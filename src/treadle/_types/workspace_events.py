@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from treadle._types.event_base import EventBase
+from treadle._types.value import EventBase
 
 Moment = Literal["start", "after", "between", "interrupted", "restored"]
 
