@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from treadle._engine.acting.picking import ADDRESSES, NotFound, Result, picked, same, text_like
-from treadle._engine.acting.user_words import UserWords
+from treadle._engine.acting.user_words import UserWords, is_default
 from treadle._engine.core.execution import Execution
 from treadle._safety.beside import read_beside
 from treadle._tools.base import Tool, ToolOutcome
@@ -92,7 +92,7 @@ class _Check:
         for name, value in args.items():
             rule = rules.get(name)
             if rule is None:
-                if value is None or value == [] or _is_default(properties.get(name), value):
+                if value is None or value == [] or is_default(properties.get(name), value):
                     continue
                 return False
             if not await self._allows(rule, name, value):
@@ -310,10 +310,3 @@ def _text(done: ev.ToolDone) -> str:
 
 def _without_nothing(args: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in args.items() if value is not None}
-
-
-def _is_default(schema: Any, value: Any) -> bool:
-    if not isinstance(schema, Mapping) or "default" not in schema:
-        return False
-    default: Any = cast("Mapping[str, Any]", schema)["default"]
-    return type(default) is type(value) and default == value

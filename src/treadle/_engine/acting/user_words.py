@@ -209,14 +209,19 @@ def _leaves(args: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[
     known = _property_names(parameters)
     properties: Any = parameters.get("properties") or {}
     for name, value in args.items():
-        schema: Any = properties.get(name)
-        if isinstance(schema, Mapping) and "default" in schema:
-            default: Any = cast("Mapping[str, Any]", schema)["default"]
-            if type(default) is type(value) and default == value:
-                continue
+        if is_default(properties.get(name), value):
+            continue
         if name not in known:
             yield "", name
         yield from _inside(name, value, known)
+
+
+def is_default(schema: Any, value: Any) -> bool:
+    """Return whether a value is what the schema puts in the place of nothing."""
+    if not isinstance(schema, Mapping) or "default" not in schema:
+        return False
+    default: Any = cast("Mapping[str, Any]", schema)["default"]
+    return type(default) is type(value) and default == value
 
 
 def _inside(name: str, value: Any, known: set[str]) -> Iterator[tuple[str, Any]]:
