@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from treadle._engine.core.decisions import Answer, decisions_about, result_payload, results_for
+from treadle._engine.core.decisions import Answer, decisions_about, results_for
 from treadle._engine.core.decisions import waiting_calls as waiting_calls
 from treadle._engine.core.masks import Masks
 from treadle._journal.base import InboxItem, Journal
@@ -70,7 +70,7 @@ async def leave_results(
     if constraint is not None:
         await journal.put(InboxItem(fresh_id(), run_id, "constraint", msgspec.to_builtins(constraint)))
     for given in answers:
-        await journal.put(InboxItem(fresh_id(), run_id, "result", result_payload(given)))
+        await journal.put(InboxItem(fresh_id(), run_id, "result", msgspec.to_builtins(given)))
     return answers
 
 

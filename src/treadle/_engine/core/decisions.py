@@ -52,13 +52,8 @@ def results_for(
     return answers
 
 
-def result_payload(answer: ToolAnswered) -> dict[str, object]:
-    """A result as an item of a run's inbox."""
-    return msgspec.to_builtins(answer)
-
-
 def read_result(payload: Mapping[str, object]) -> ToolAnswered:
-    """The result that `result_payload` wrote; one that cannot be read is a call that failed."""
+    """The result in an item of a run's inbox; one that cannot be read is a call that failed."""
     try:
         return msgspec.convert({"type": "tool_answered", **payload}, ToolAnswered)
     except msgspec.ValidationError as error:
