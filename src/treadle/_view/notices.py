@@ -24,22 +24,6 @@ def _retry(event: ev.ThinkFailed, id: str) -> Item:
     return Retry(id, *attempt, event.error, event.wait, rejected=bool(event.options))
 
 
-def _interrupt(event: ev.Injected, id: str) -> Interrupt:
-    return Interrupt(id, event.texts, event.ids)
-
-
-def _compaction(event: ev.ContextCompacted, id: str) -> Compaction:
-    return Compaction(id, event.original_messages, event.kept_messages, event.reason, event.summary)
-
-
-def _checklist(event: ev.PlanChanged, id: str) -> Checklist:
-    return Checklist(CHECKLIST, tuple(CheckItem(one.text, one.done) for one in event.steps), event.iteration)
-
-
-def _provider_use(event: ev.ProviderToolsUsed, id: str) -> ProviderUse:
-    return ProviderUse(id, event.component, event.iteration, event.calls, event.citations)
-
-
 def _fields(event: ev.Event) -> dict[str, Any]:
     """The fields of an event that differ from their defaults."""
     fields: dict[str, Any] = msgspec.to_builtins(event)
@@ -48,23 +32,12 @@ def _fields(event: ev.Event) -> dict[str, Any]:
 
 
 def _quiet(event: ev.Event, id: str) -> Notice:
-    return Notice(id, str(event.__struct_config__.tag), "quiet", fields=_fields(event))
+    topic = str(event.__struct_config__.tag)
+    return Notice(id, _TOPICS.get(topic, topic), "quiet", fields=_fields(event))
 
 
-def _selecting(event: ev.ToolSelectionStarted, id: str) -> Notice:
-    return Notice(id, "selecting_tools", "quiet", fields={"total_tools": event.total_tools})
-
-
-def _mode(event: ev.DagModeChosen, id: str) -> Notice:
-    return Notice(id, "mode", "quiet", fields={"mode": event.mode})
-
-
-def _planning(event: ev.DagPlanning, id: str) -> Notice:
-    return Notice(id, "planning", "quiet")
-
-
-def _verdict(event: ev.DagJudged, id: str) -> Notice:
-    return Notice(id, "verdict", "quiet", fields=msgspec.structs.asdict(event))
+_TOPICS = {"tool_selection_started": "selecting_tools", "dag_mode_chosen": "mode", "dag_planning": "planning"}
+"""What a quiet notice is about, where that is not the tag of its event."""
 
 
 _PHASES = {
@@ -107,10 +80,6 @@ def _observed(event: ev.Observed, id: str) -> Notice:
     return Notice(id, "observed", level, "observer", event.correction or event.reasoning, _fields(event))
 
 
-def _reflected(event: ev.Reflected, id: str) -> Notice:
-    return Notice(id, "reflected", "note", "reflection", event.text, _fields(event))
-
-
 _RESUMED = {"": "resumed", "forked": "forked", "restarted": "resumed after a restart"}
 
 
@@ -130,10 +99,6 @@ _MOMENTS = {
 }
 
 
-def _opened(event: ev.WorkspaceOpened, id: str) -> Notice:
-    return Notice(id, "workspace_opened", "note", f"works in a {event.backend}", event.folder, _fields(event))
-
-
 def _tree(event: ev.TreeSaved, id: str) -> Notice:
     quiet = event.moment == "start" and not event.skipped
     level = "warning" if event.problem or event.moment == "interrupted" else "quiet" if quiet else "note"
@@ -145,30 +110,39 @@ def _tree(event: ev.TreeSaved, id: str) -> Notice:
     return Notice(id, "tree_saved", level, title, "; ".join(filter(None, lines)), _fields(event))
 
 
-def _intent_set(event: ev.IntentSet, id: str) -> Notice:
-    return Notice(id, "intent_set", "note", "may be done without a question", in_words(event.intent), _fields(event))
+def _note(title: str, text: Callable[[Any], str]) -> Callable[[Any, str], Notice]:
+    """What draws an event as a line with this title."""
+    return lambda event, id: Notice(id, event.__struct_config__.tag, "note", title, text(event), _fields(event))
 
 
 ALONE: dict[type, Callable[[Any, str], Item]] = {
     ev.ThinkFailed: _retry,
-    ev.Injected: _interrupt,
-    ev.ContextCompacted: _compaction,
-    ev.PlanChanged: _checklist,
-    ev.ProviderToolsUsed: _provider_use,
+    ev.Injected: lambda event, id: Interrupt(id, event.texts, event.ids),
+    ev.ContextCompacted: lambda event, id: Compaction(
+        id, event.original_messages, event.kept_messages, event.reason, event.summary
+    ),
+    ev.PlanChanged: lambda event, id: Checklist(
+        CHECKLIST, tuple(CheckItem(one.text, one.done) for one in event.steps), event.iteration
+    ),
+    ev.ProviderToolsUsed: lambda event, id: ProviderUse(
+        id, event.component, event.iteration, event.calls, event.citations
+    ),
     ev.PhaseChanged: _phase,
-    ev.ToolSelectionStarted: _selecting,
-    ev.DagModeChosen: _mode,
-    ev.DagPlanning: _planning,
-    ev.DagJudged: _verdict,
+    ev.ToolSelectionStarted: _quiet,
+    ev.DagModeChosen: _quiet,
+    ev.DagPlanning: _quiet,
+    ev.DagJudged: lambda event, id: Notice(id, "verdict", "quiet", fields=msgspec.structs.asdict(event)),
     ev.ToolsChanged: _tools_changed,
     ev.ModelSwitched: _model_switched,
     ev.DialectDemoted: _dialect_demoted,
     ev.Observed: _observed,
-    ev.Reflected: _reflected,
+    ev.Reflected: _note("reflection", lambda event: event.text),
     ev.Resumed: _resumed,
-    ev.WorkspaceOpened: _opened,
+    ev.WorkspaceOpened: lambda event, id: Notice(
+        id, "workspace_opened", "note", f"works in a {event.backend}", event.folder, _fields(event)
+    ),
     ev.TreeSaved: _tree,
-    ev.IntentSet: _intent_set,
+    ev.IntentSet: _note("may be done without a question", lambda event: in_words(event.intent)),
     ev.Permitted: _quiet,
     ev.AnswerOnly: _quiet,
     ev.MessageRetracted: _quiet,
