@@ -36,8 +36,7 @@ class OutputShape(Struct, frozen=True):
 
     def read(self, raw: Any) -> Any:
         """The Python value; raises ValueError when it does not fit."""
-        envelope: dict[str, Any] = raw if self.wrapped else {_FIELD: raw}
-        return (self.convert(envelope) if self.convert else envelope)[_FIELD]
+        return self.value_of(raw[_FIELD] if self.wrapped else raw)
 
 
 FITS = "Your final answer must be one JSON object that fits this JSON Schema, and nothing else:\n"
