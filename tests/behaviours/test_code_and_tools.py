@@ -57,7 +57,7 @@ def test_built_in_tools_are_all_there():
     assert "395" in result.steps[0].observation
 
 
-def test_tools_of_an_mcp_server(tmp_path: Path):
+async def test_tools_of_an_mcp_server(tmp_path: Path):
     pytest.importorskip("mcp.client")
     from treadle._plugins.mcp import McpTools
     from treadle._tools.mcp.client import McpConnection
@@ -75,11 +75,7 @@ def test_tools_of_an_mcp_server(tmp_path: Path):
     program, *before = python()
     connection = McpConnection("numbers", command=program, args=[*before, str(server)])
     model = ScriptedModel([call("double", n=21), "42"])
-
-    async def main() -> None:
-        result = await Agent(model, [echo], plugins=[McpTools(connection)]).run("q")
-        await connection.close()
-        assert "42" in result.steps[0].observation
-        assert "double" in {offered.name for offered in model.requests[0].tools}
-
-    go(main(), limit=60)
+    result = await Agent(model, [echo], plugins=[McpTools(connection)]).run("q")
+    await connection.close()
+    assert "42" in result.steps[0].observation
+    assert "double" in {offered.name for offered in model.requests[0].tools}

@@ -100,43 +100,37 @@ def test_a_second_run_does_not_see_the_first():
 
 
 @pytest.mark.parametrize("text_dialect", [False, True])
-def test_an_interrupt_on_the_last_iteration_is_still_answered(text_dialect: bool):
-    async def main() -> None:
-        run = None
+async def test_an_interrupt_on_the_last_iteration_is_still_answered(text_dialect: bool):
+    run = None
 
-        def last(request):
-            run.send("and in euros?")
-            return '{"type": "final_answer", "reasoning": "", "answer": "10 dollars"}' if text_dialect else "10 dollars"
+    def last(request):
+        run.send("and in euros?")
+        return '{"type": "final_answer", "reasoning": "", "answer": "10 dollars"}' if text_dialect else "10 dollars"
 
-        after = '{"type": "final_answer", "reasoning": "", "answer": "9 euros"}' if text_dialect else "9 euros"
-        model = ScriptedModel([last, after], abilities=TEXT_MODEL if text_dialect else {})
-        run = Agent(model, [echo], max_iterations=1).start("price?")
-        result = await run
-        assert result.answer == "9 euros"
-        assert result.stop_reason == "answer"
-        interrupt = model.requests[1].messages[-1]
-        assert interrupt.pinned
-        assert interrupt.content.startswith("[USER INTERRUPT]")
-        assert "and in euros?" in interrupt.content
-
-    go(main())
+    after = '{"type": "final_answer", "reasoning": "", "answer": "9 euros"}' if text_dialect else "9 euros"
+    model = ScriptedModel([last, after], abilities=TEXT_MODEL if text_dialect else {})
+    run = Agent(model, [echo], max_iterations=1).start("price?")
+    result = await run
+    assert result.answer == "9 euros"
+    assert result.stop_reason == "answer"
+    interrupt = model.requests[1].messages[-1]
+    assert interrupt.pinned
+    assert interrupt.content.startswith("[USER INTERRUPT]")
+    assert "and in euros?" in interrupt.content
 
 
-def test_endless_interrupts_are_bounded():
-    async def main() -> None:
-        run = None
+async def test_endless_interrupts_are_bounded():
+    run = None
 
-        def chatty(request):
-            run.send("and another thing")
-            return "answer"
+    def chatty(request):
+        run.send("and another thing")
+        return "answer"
 
-        model = ScriptedModel(chatty)
-        run = Agent(model, [echo], max_iterations=2).start("q")
-        result = await run
-        assert len(model.requests) <= 2 + 10 + 1
-        assert result.leftovers or result.stop_reason in ("answer", "limit")
-
-    go(main())
+    model = ScriptedModel(chatty)
+    run = Agent(model, [echo], max_iterations=2).start("q")
+    result = await run
+    assert len(model.requests) <= 2 + 10 + 1
+    assert result.leftovers or result.stop_reason in ("answer", "limit")
 
 
 def test_an_unknown_tool_does_not_end_the_run():
@@ -147,20 +141,17 @@ def test_an_unknown_tool_does_not_end_the_run():
     assert result.steps[0].error == "unknown_tool"
 
 
-def test_async_tools_are_awaited_and_sync_tools_do_not_block_the_loop():
-    async def main() -> None:
-        loop, released = asyncio.get_running_loop(), threading.Event()
+async def test_async_tools_are_awaited_and_sync_tools_do_not_block_the_loop():
+    loop, released = asyncio.get_running_loop(), threading.Event()
 
-        @tool
-        def slow() -> str:
-            """Wait in a thread for what only a loop that is not blocked can do."""
-            loop.call_soon_threadsafe(released.set)
-            return "released" if released.wait(timeout=20) else "blocked"
+    @tool
+    def slow() -> str:
+        """Wait in a thread for what only a loop that is not blocked can do."""
+        loop.call_soon_threadsafe(released.set)
+        return "released" if released.wait(timeout=20) else "blocked"
 
-        result = await Agent(ScriptedModel([[call("slow"), call("add", a=1, b=1)], "done"]), [slow, add]).run("q")
-        assert [step.observation for step in result.steps] == ["released", "2"]
-
-    go(main())
+    result = await Agent(ScriptedModel([[call("slow"), call("add", a=1, b=1)], "done"]), [slow, add]).run("q")
+    assert [step.observation for step in result.steps] == ["released", "2"]
 
 
 def test_a_cancelled_run_leaves_every_call_answered():
@@ -204,14 +195,10 @@ def test_truncated_arguments_are_never_executed():
     assert result.steps[0].error == "invalid_args"
 
 
-def test_what_is_shown_while_a_model_writes_has_no_secrets_either():
+async def test_what_is_shown_while_a_model_writes_has_no_secrets_either():
     model = ScriptedModel(["the key is hunter2-hunter2, keep it"], chunk=60)
     shown: list[str] = []
-
-    async def main() -> None:
-        agent = Agent(model, [echo], secrets=["hunter2-hunter2"], stream_thoughts=True)
-        shown.extend([str(event) async for event in agent.stream("q")])
-
-    go(main())
+    agent = Agent(model, [echo], secrets=["hunter2-hunter2"], stream_thoughts=True)
+    shown.extend([str(event) async for event in agent.stream("q")])
     assert any("[redacted:secret]" in text for text in shown)
     assert not any("hunter2-hunter2" in text for text in shown)

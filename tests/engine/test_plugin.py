@@ -46,20 +46,17 @@ def test_hooks_are_called_where_their_names_say():
     ]  # fmt: skip
 
 
-def test_a_person_is_asked_and_a_resumed_run_says_so():
-    async def main() -> None:
-        diary = Diary()
-        agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")], plugins=[diary])
-        run = agent.start("q")
-        await run
-        assert diary.entries[-2:] == ["before_tool", "on_approval"]
-        diary.entries.clear()
-        waiting = run.state.paused
-        assert waiting is not None
-        await agent.resume(run, approve={waiting.calls[0].id: True})
-        assert diary.entries[:3] == ["on_resume", "before_tool", "after_tool"]
-
-    go(main())
+async def test_a_person_is_asked_and_a_resumed_run_says_so():
+    diary = Diary()
+    agent = Agent(ScriptedModel([call("add", a=1, b=2), "3"]), [add.replace(approval="ask")], plugins=[diary])
+    run = agent.start("q")
+    await run
+    assert diary.entries[-2:] == ["before_tool", "on_approval"]
+    diary.entries.clear()
+    waiting = run.state.paused
+    assert waiting is not None
+    await agent.resume(run, approve={waiting.calls[0].id: True})
+    assert diary.entries[:3] == ["on_resume", "before_tool", "after_tool"]
 
 
 def test_an_overflow_is_a_matter_for_plug_ins():
@@ -69,21 +66,18 @@ def test_an_overflow_is_a_matter_for_plug_ins():
     assert "on_overflow" in diary.entries
 
 
-def test_what_the_hooks_of_the_base_class_answer_changes_nothing():
-    async def main() -> None:
-        plugin, nothing = Plugin(), None
-        one, outcome = ToolCall("c", "f"), ToolOutcome("x")
-        assert await plugin.before_tool(nothing, one) is one  # type: ignore[arg-type]
-        assert await plugin.after_tool(nothing, one, outcome) is outcome  # type: ignore[arg-type]
-        assert await plugin.before_finish(nothing, "a") == "a"  # type: ignore[arg-type]
-        assert await plugin.on_answer(nothing, "a") == "a"  # type: ignore[arg-type]
-        assert await plugin.on_approval(nothing, one) is None  # type: ignore[arg-type]
-        assert await plugin.on_overflow(nothing, ContextOverflowError("x")) is False  # type: ignore[arg-type]
-
-    go(main())
+async def test_what_the_hooks_of_the_base_class_answer_changes_nothing():
+    plugin, nothing = Plugin(), None
+    one, outcome = ToolCall("c", "f"), ToolOutcome("x")
+    assert await plugin.before_tool(nothing, one) is one  # type: ignore[arg-type]
+    assert await plugin.after_tool(nothing, one, outcome) is outcome  # type: ignore[arg-type]
+    assert await plugin.before_finish(nothing, "a") == "a"  # type: ignore[arg-type]
+    assert await plugin.on_answer(nothing, "a") == "a"  # type: ignore[arg-type]
+    assert await plugin.on_approval(nothing, one) is None  # type: ignore[arg-type]
+    assert await plugin.on_overflow(nothing, ContextOverflowError("x")) is False  # type: ignore[arg-type]
 
 
-def test_an_object_with_a_hook_is_a_plug_in():
+async def test_an_object_with_a_hook_is_a_plug_in():
     class Doubts:
         name = "doubts"
         asked = False
@@ -94,10 +88,7 @@ def test_an_object_with_a_hook_is_a_plug_in():
             self.asked = True
             return UserMessage("are you sure?", kind="note")
 
-    async def main() -> None:
-        run = Agent(ScriptedModel(["4", "3"]), [add], plugins=[Doubts()]).start("q")
-        assert (await run).answer == "3"
-        added = [record.event.component for record in run.records if isinstance(record.event, ev.MessageAdded)]
-        assert added == ["doubts"]
-
-    go(main())
+    run = Agent(ScriptedModel(["4", "3"]), [add], plugins=[Doubts()]).start("q")
+    assert (await run).answer == "3"
+    added = [record.event.component for record in run.records if isinstance(record.event, ev.MessageAdded)]
+    assert added == ["doubts"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kit import add, call, fail, go
+from kit import add, call, fail
 from treadle import Agent, ModelError, RunResult, ScriptedModel
 from treadle._engine.result import metadata_of, result_of
 from treadle._types import events as ev
@@ -120,20 +120,17 @@ def test_a_long_answer_is_cut_in_the_representation_only():
     assert len(result.answer) == 500
 
 
-def test_a_result_is_plain_data_and_back():
+async def test_a_result_is_plain_data_and_back():
     @dataclass
     class City:
         name: str
 
-    async def main() -> None:
-        model = ScriptedModel([call("add", a=1, b=2), call("fail"), '{"name": "Lima"}'])
-        result = await Agent(model, [add, fail], output_type=City).run("q", history=[{"role": "user", "content": "hi"}])
-        again = RunResult.from_json(result.to_json())
-        assert again.output == {"name": "Lima"}
-        assert again.to_dict() == result.to_dict()
-        names = [name for name in RunResult.__struct_fields__ if name not in ("output", "steps", "metadata")]
-        assert all(getattr(again, name) == getattr(result, name) for name in names)
-        failed = await Agent(ScriptedModel([ModelError("gone")]), None).start("q")
-        assert str(RunResult.from_dict(failed.to_dict()).error) == "gone"
-
-    go(main())
+    model = ScriptedModel([call("add", a=1, b=2), call("fail"), '{"name": "Lima"}'])
+    result = await Agent(model, [add, fail], output_type=City).run("q", history=[{"role": "user", "content": "hi"}])
+    again = RunResult.from_json(result.to_json())
+    assert again.output == {"name": "Lima"}
+    assert again.to_dict() == result.to_dict()
+    names = [name for name in RunResult.__struct_fields__ if name not in ("output", "steps", "metadata")]
+    assert all(getattr(again, name) == getattr(result, name) for name in names)
+    failed = await Agent(ScriptedModel([ModelError("gone")]), None).start("q")
+    assert str(RunResult.from_dict(failed.to_dict()).error) == "gone"

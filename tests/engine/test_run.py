@@ -28,19 +28,16 @@ async def hang() -> str:
     return ""
 
 
-def test_a_run_that_has_not_begun_can_be_watched_but_not_awaited():
-    async def main() -> None:
-        run = prepared(ScriptedModel(["42"]), [add])
-        assert (run.begun, run.done, run.records) == (False, False, [])
-        with pytest.raises(AssertionError, match="not started"):
-            await run
-        run.begin(Loop())
-        assert run.begun
-        assert (await run).answer == "42"
-        assert run.done
-        assert (await run).answer == "42"
-
-    go(main())
+async def test_a_run_that_has_not_begun_can_be_watched_but_not_awaited():
+    run = prepared(ScriptedModel(["42"]), [add])
+    assert (run.begun, run.done, run.records) == (False, False, [])
+    with pytest.raises(AssertionError, match="not started"):
+        await run
+    run.begin(Loop())
+    assert run.begun
+    assert (await run).answer == "42"
+    assert run.done
+    assert (await run).answer == "42"
 
 
 def test_a_run_that_has_ended_is_freed_before_any_collector_comes():
@@ -64,42 +61,36 @@ def test_a_run_that_has_ended_is_freed_before_any_collector_comes():
         gc.enable()
 
 
-def test_it_says_what_it_is():
-    async def main() -> None:
-        journal = MemoryJournal()
-        model = ScriptedModel([])
-        run = prepared(model, [add], journal=journal, run_id="r1", max_iterations=3)
-        assert (run.id, run.model, run.journal, run.settings.max_iterations) == ("r1", model, journal, 3)
-        assert list(run.blueprint.toolkit.names) == ["add"]
-        assert run.context.id == "r1"
-        assert not run.has_parent
-        assert prepared(parent=run.context, run_id="r2").has_parent
-        assert run.state.seq == -1
-
-    go(main())
+async def test_it_says_what_it_is():
+    journal = MemoryJournal()
+    model = ScriptedModel([])
+    run = prepared(model, [add], journal=journal, run_id="r1", max_iterations=3)
+    assert (run.id, run.model, run.journal, run.settings.max_iterations) == ("r1", model, journal, 3)
+    assert list(run.blueprint.toolkit.names) == ["add"]
+    assert run.context.id == "r1"
+    assert not run.has_parent
+    assert prepared(parent=run.context, run_id="r2").has_parent
+    assert run.state.seq == -1
 
 
-def test_messages_can_be_sent_and_recalled_from_another_thread():
-    async def main() -> None:
-        released = asyncio.Event()
+async def test_messages_can_be_sent_and_recalled_from_another_thread():
+    released = asyncio.Event()
 
-        @tool(timeout=None)
-        async def wait() -> str:
-            """Wait for the message."""
-            await released.wait()
-            return "go"
+    @tool(timeout=None)
+    async def wait() -> str:
+        """Wait for the message."""
+        await released.wait()
+        return "go"
 
-        run = Agent(ScriptedModel([call("wait"), "done"]), [wait]).start("q")
-        first = await asyncio.to_thread(run.send, "one")
-        await asyncio.to_thread(run.send, "two")
-        assert await asyncio.to_thread(run.recall, first)
-        released.set()
-        await run
-        texts = [record.event.texts for record in run.records if isinstance(record.event, ev.Injected)]
-        assert texts == [("two",)]
-        assert not run.recall(first)
-
-    go(main())
+    run = Agent(ScriptedModel([call("wait"), "done"]), [wait]).start("q")
+    first = await asyncio.to_thread(run.send, "one")
+    await asyncio.to_thread(run.send, "two")
+    assert await asyncio.to_thread(run.recall, first)
+    released.set()
+    await run
+    texts = [record.event.texts for record in run.records if isinstance(record.event, ev.Injected)]
+    assert texts == [("two",)]
+    assert not run.recall(first)
 
 
 def test_whoever_sends_after_the_end_is_told():
@@ -113,15 +104,12 @@ def test_whoever_sends_after_the_end_is_told():
         assert not run.cancel()
 
 
-def test_a_result_while_it_works_takes_no_message_away():
-    async def main() -> None:
-        run = prepared(ScriptedModel(["42", "43"]), [add]).begin(Loop())
-        run.send("one")
-        assert run.result().unread == run.result().unread == ("one",)
-        result = await run
-        assert (result.answer, result.unread) == ("43", ())
-
-    go(main())
+async def test_a_result_while_it_works_takes_no_message_away():
+    run = prepared(ScriptedModel(["42", "43"]), [add]).begin(Loop())
+    run.send("one")
+    assert run.result().unread == run.result().unread == ("one",)
+    result = await run
+    assert (result.answer, result.unread) == ("43", ())
 
 
 def test_a_result_can_be_had_while_it_works():
@@ -136,20 +124,17 @@ def test_a_result_can_be_had_while_it_works():
     go_virtual(main())
 
 
-def test_tools_can_be_swapped_while_it_works():
-    async def main() -> None:
-        model = ScriptedModel([lambda request: swap(), "done"])
-        run = prepared(model, [add])
+async def test_tools_can_be_swapped_while_it_works():
+    model = ScriptedModel([lambda request: swap(), "done"])
+    run = prepared(model, [add])
 
-        def swap() -> Any:
-            run.swap_toolkit(Toolkit([echo]))
-            return call("add", a=1, b=2)
+    def swap() -> Any:
+        run.swap_toolkit(Toolkit([echo]))
+        return call("add", a=1, b=2)
 
-        run.begin(Loop())
-        await run
-        assert [[schema.name for schema in request.tools] for request in model.requests] == [["add"], ["echo"]]
-
-    go(main())
+    run.begin(Loop())
+    await run
+    assert [[schema.name for schema in request.tools] for request in model.requests] == [["add"], ["echo"]]
 
 
 def test_decisions_wait_until_they_are_recorded():
@@ -161,26 +146,23 @@ def test_decisions_wait_until_they_are_recorded():
     assert len(run.decisions) == 2
 
 
-def test_whoever_subscribes_sees_what_comes_and_can_leave():
-    async def main() -> None:
-        run = prepared(ScriptedModel([[call("add", a=1, b=2)], "3"]), [add])
-        seen: list[Any] = []
+async def test_whoever_subscribes_sees_what_comes_and_can_leave():
+    run = prepared(ScriptedModel([[call("add", a=1, b=2)], "3"]), [add])
+    seen: list[Any] = []
 
-        def until_the_first_result(record: Any) -> None:
-            seen.append(record.event)
-            if isinstance(record.event, ev.ToolDone):
-                leave()
+    def until_the_first_result(record: Any) -> None:
+        seen.append(record.event)
+        if isinstance(record.event, ev.ToolDone):
+            leave()
 
-        leave = run.subscribe(until_the_first_result, live=False)
-        await run.begin(Loop())
-        assert isinstance(seen[0], ev.RunStarted)
-        assert isinstance(seen[-1], ev.ToolDone)
-        other = ev.Record("child", 0, 0.0, ev.RunStarted("q"))
-        run.subscribe(seen.append)
-        run.forward(other)
-        assert seen[-1] is other
-
-    go(main())
+    leave = run.subscribe(until_the_first_result, live=False)
+    await run.begin(Loop())
+    assert isinstance(seen[0], ev.RunStarted)
+    assert isinstance(seen[-1], ev.ToolDone)
+    other = ev.Record("child", 0, 0.0, ev.RunStarted("q"))
+    run.subscribe(seen.append)
+    run.forward(other)
+    assert seen[-1] is other
 
 
 def test_a_reason_other_than_the_callers_wish_can_be_given():
@@ -196,50 +178,43 @@ def test_a_reason_other_than_the_callers_wish_can_be_given():
 PICTURE = "iVBORw0KGgo" + "A" * 4_093
 
 
-def test_pictures_and_files_can_be_sent_while_it_works():
+async def test_pictures_and_files_can_be_sent_while_it_works():
     """They stand in the next request, in the log, and in a replay of it; the journal keeps the content once."""
+    released = asyncio.Event()
 
-    async def main() -> None:
-        released = asyncio.Event()
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await released.wait()
+        return "done"
 
-        @tool
-        async def wait() -> str:
-            """Wait."""
-            await released.wait()
-            return "done"
-
-        model = ScriptedModel([call("wait"), "seen"], abilities={"tool_call": True, "vision": True})
-        journal = MemoryJournal()
-        agent = Agent(model, [wait], journal=journal)
-        run = agent.start("look")
-        taken = run.send("not this")
-        run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
-        run.send([FilePart(data="YSxiCjEsMg==", mime="text/csv", name="t.csv")])
-        assert run.recall(taken)
-        with pytest.raises(ConfigError, match="no content"):
-            run.send([ImagePart()])
-        released.set()
-        await run
-        sent: Any = next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt")
-        assert [type(part).__name__ for part in sent.content] == ["TextPart", "ImagePart", "TextPart"]
-        assert sent.content[0].text == "[USER INTERRUPT]\nlike this\n\n"
-        assert sent.content[1].data == PICTURE
-        assert "a,b\n1,2" in sent.content[2].text
-        records = await journal.load(run.id)
-        assert fold(records).conversation.window == run.state.conversation.window
-        assert replay(records).difference is None
-
-    go(main())
+    model = ScriptedModel([call("wait"), "seen"], abilities={"tool_call": True, "vision": True})
+    journal = MemoryJournal()
+    agent = Agent(model, [wait], journal=journal)
+    run = agent.start("look")
+    taken = run.send("not this")
+    run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
+    run.send([FilePart(data="YSxiCjEsMg==", mime="text/csv", name="t.csv")])
+    assert run.recall(taken)
+    with pytest.raises(ConfigError, match="no content"):
+        run.send([ImagePart()])
+    released.set()
+    await run
+    sent: Any = next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt")
+    assert [type(part).__name__ for part in sent.content] == ["TextPart", "ImagePart", "TextPart"]
+    assert sent.content[0].text == "[USER INTERRUPT]\nlike this\n\n"
+    assert sent.content[1].data == PICTURE
+    assert "a,b\n1,2" in sent.content[2].text
+    records = await journal.load(run.id)
+    assert fold(records).conversation.window == run.state.conversation.window
+    assert replay(records).difference is None
 
 
-def test_what_the_model_cannot_see_is_said_in_words():
-    async def main() -> None:
-        model = ScriptedModel([call("echo", text="x"), "seen"], abilities={"tool_call": True, "vision": False})
-        run = Agent(model, [echo]).start("look")
-        run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
-        assert (await run).success
-        told = str(next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt"))
-        assert "image plan.png: image/png. You cannot" in told
-        assert PICTURE not in told
-
-    go(main())
+async def test_what_the_model_cannot_see_is_said_in_words():
+    model = ScriptedModel([call("echo", text="x"), "seen"], abilities={"tool_call": True, "vision": False})
+    run = Agent(model, [echo]).start("look")
+    run.send(["like this", ImagePart(data=PICTURE, name="plan.png")])
+    assert (await run).success
+    told = str(next(m for m in model.requests[-1].messages if getattr(m, "kind", "") == "interrupt"))
+    assert "image plan.png: image/png. You cannot" in told
+    assert PICTURE not in told

@@ -290,24 +290,20 @@ def test_live_items_are_the_stored_ones(script: list[Any], dialect: str, acts: l
     assert isinstance(list(live.items.values())[-1], it.Status | it.End)
 
 
-def test_logs_of_an_earlier_version(tmp_path: Path):
+async def test_logs_of_an_earlier_version(tmp_path: Path):
     file = shutil.copy(DATA / "journal_0_1" / "journal.db", tmp_path / "journal.db")
-
-    async def main() -> None:
-        journal = open_journal(file)
-        try:
-            infos = await journal.list(parent=None, limit=1000)
-            assert infos
-            for info in infos:
-                view = view_of(await journal.load(info.run_id))
-                items = list(view.items.values())
-                own = {step.call_id for step in view.state.steps if ":" not in step.call_id}
-                assert {item.call_id for item in items if isinstance(item, it.Call) and item.ended} >= own
-                assert ("end" in view.items) == (view.state.finished is not None)
-        finally:
-            await journal.aclose()
-
-    go(main())
+    journal = open_journal(file)
+    try:
+        infos = await journal.list(parent=None, limit=1000)
+        assert infos
+        for info in infos:
+            view = view_of(await journal.load(info.run_id))
+            items = list(view.items.values())
+            own = {step.call_id for step in view.state.steps if ":" not in step.call_id}
+            assert {item.call_id for item in items if isinstance(item, it.Call) and item.ended} >= own
+            assert ("end" in view.items) == (view.state.finished is not None)
+    finally:
+        await journal.aclose()
 
 
 def test_recorded_plan():

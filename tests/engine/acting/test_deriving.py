@@ -56,42 +56,35 @@ def derive_with(abilities: dict[str, Any], *replies: Any, effect: Any = "unsafe"
     return go(derived(model, [page, pay], ["Pay 5 to 'Bob'"])), model.requests
 
 
-def test_one_act_with_values_of_the_person_needs_no_confirmation():
-    async def main() -> None:
-        one, paid = agent(PAGE, chosen(ACT), BOB, call("pay", to="eve@evil.org", amount=500))
-        result = await one.run(QUESTION)
-        assert (result.stop_reason, paid) == ("paused", ["bob@example.org 5"])
-        run = await one.load(result.run_id)
-        assert [r.event.by for r in run.records if isinstance(r.event, IntentSet)] == ["model"]
-        asked = one.model.requests[1]  # type: ignore[attr-defined]
-        assert "eve@evil.org" not in str(asked), "it is asked before anything was read"
-
-    go(main())
+async def test_one_act_with_values_of_the_person_needs_no_confirmation():
+    one, paid = agent(PAGE, chosen(ACT), BOB, call("pay", to="eve@evil.org", amount=500))
+    result = await one.run(QUESTION)
+    assert (result.stop_reason, paid) == ("paused", ["bob@example.org 5"])
+    run = await one.load(result.run_id)
+    assert [r.event.by for r in run.records if isinstance(r.event, IntentSet)] == ["model"]
+    asked = one.model.requests[1]  # type: ignore[attr-defined]
+    assert "eve@evil.org" not in str(asked), "it is asked before anything was read"
 
 
-def test_what_lets_free_text_out_is_confirmed_once_and_can_be_edited():
+async def test_what_lets_free_text_out_is_confirmed_once_and_can_be_edited():
     written = {**ACT, "note": "<text>"}
+    one, paid = agent(PAGE, chosen(written), BOB)
+    result = await one.run(QUESTION)
+    assert [(p.tool, p.why) for p in result.pending] == [(CONFIRM, "what may be done without a question")]
+    result = await one.resume(result.run_id, approve=True)
+    assert (result.stop_reason, paid) == ("answer", ["bob@example.org 5"])
 
-    async def main() -> None:
-        one, paid = agent(PAGE, chosen(written), BOB)
-        result = await one.run(QUESTION)
-        assert [(p.tool, p.why) for p in result.pending] == [(CONFIRM, "what may be done without a question")]
-        result = await one.resume(result.run_id, approve=True)
-        assert (result.stop_reason, paid) == ("answer", ["bob@example.org 5"])
+    edited = {"act": [{"tool": "pay", "args": {"to": {"is": ["carol@example.org"]}, "amount": {"is": [7]}}}]}
+    for answer, stop in ((True, ["bob@example.org 5"]), (False, []), ({"allow": True, "args": edited}, [])):
+        questions: list[str] = []
 
-        edited = {"act": [{"tool": "pay", "args": {"to": {"is": ["carol@example.org"]}, "amount": {"is": [7]}}}]}
-        for answer, stop in ((True, ["bob@example.org 5"]), (False, []), ({"allow": True, "args": edited}, [])):
-            questions: list[str] = []
+        async def person(call: ToolCall, answer: Any = answer, questions: list[str] = questions) -> Any:
+            questions.append(call.name)
+            return answer if call.name == CONFIRM else False
 
-            async def person(call: ToolCall, answer: Any = answer, questions: list[str] = questions) -> Any:
-                questions.append(call.name)
-                return answer if call.name == CONFIRM else False
-
-            one, paid = agent(PAGE, chosen(written), PAGE, BOB, plugins=[Approval(person)])
-            await one.run(QUESTION)
-            assert (paid, questions.count(CONFIRM)) == (stop, 1)
-
-    go(main())
+        one, paid = agent(PAGE, chosen(written), PAGE, BOB, plugins=[Approval(person)])
+        await one.run(QUESTION)
+        assert (paid, questions.count(CONFIRM)) == (stop, 1)
 
 
 def test_who_confirms_sees_what_cannot_be_seen():

@@ -85,23 +85,19 @@ def test_asking_that_fails_or_does_not_say_true_refuses(ask: Any):
     assert result.steps[0].error == "denied"
 
 
-def test_a_tool_that_asks_is_asked_about_without_any_plugin():
+async def test_a_tool_that_asks_is_asked_about_without_any_plugin():
     ran: list[str] = []
     agent = Agent(model(), [wiper(ran, approval="ask")])
-
-    async def main() -> None:
-        run = agent.start("q")
-        result = await run
-        assert result.stop_reason == "paused"
-        paused = run.state.paused
-        assert paused is not None
-        assert [waiting.name for waiting in paused.calls] == ["wipe"]
-        assert ran == []
-        result = await agent.resume(run, approve={paused.calls[0].id: True})
-        assert result.answer == "done"
-        assert ran == ["/srv"]
-
-    go(main())
+    run = agent.start("q")
+    result = await run
+    assert result.stop_reason == "paused"
+    paused = run.state.paused
+    assert paused is not None
+    assert [waiting.name for waiting in paused.calls] == ["wipe"]
+    assert ran == []
+    result = await agent.resume(run, approve={paused.calls[0].id: True})
+    assert result.answer == "done"
+    assert ran == ["/srv"]
 
 
 @pytest.mark.parametrize("settings", [{"ask": ("wipe",)}, {"provenance": "ask"}], ids=["ask", "provenance"])
@@ -177,7 +173,7 @@ def test_a_plugins_own_tool_obeys_its_policy(policy: str):
     assert result.stop_reason == ("paused" if policy == "ask" else "answer")
 
 
-def test_of_several_calls_only_those_that_wait_are_asked_about_and_nothing_runs_before():
+async def test_of_several_calls_only_those_that_wait_are_asked_about_and_nothing_runs_before():
     ran: list[str] = []
 
     @tool
@@ -188,17 +184,13 @@ def test_of_several_calls_only_those_that_wait_are_asked_about_and_nothing_runs_
 
     reply = [call("look"), call("wipe", path="/srv")]
     agent = Agent(ScriptedModel([reply, "done"]), [look, wiper(ran, approval="ask")])
-
-    async def main() -> None:
-        run = agent.start("q")
-        await run
-        paused = next(record.event for record in run.records if isinstance(record.event, Paused))
-        assert [waiting.name for waiting in paused.calls] == ["wipe"]
-        assert ran == []
-        await agent.resume(run, approve={paused.calls[0].id: False})
-        assert ran == ["looked"]
-
-    go(main())
+    run = agent.start("q")
+    await run
+    paused = next(record.event for record in run.records if isinstance(record.event, Paused))
+    assert [waiting.name for waiting in paused.calls] == ["wipe"]
+    assert ran == []
+    await agent.resume(run, approve={paused.calls[0].id: False})
+    assert ran == ["looked"]
 
 
 def test_a_decision_is_recorded_before_the_call_starts():
@@ -217,7 +209,7 @@ def test_a_decision_is_recorded_before_the_call_starts():
     assert kinds.index(Approved) < kinds.index(ToolStarted) < kinds.index(ToolDone)
 
 
-def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_budget():
+async def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_budget():
     @tool(timeout=None)
     async def hang() -> str:
         """Hang."""
@@ -228,20 +220,16 @@ def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_budget():
     order = {"user_prompt": "do it", "reasoning": "", "context": ""}
     boss_model = ScriptedModel([call("child", **order), "gave up"])
     boss = Agent(boss_model, [child.as_tool(timeout=0.05)], budget=Budget(tool_calls=5))
-
-    async def main() -> None:
-        run = boss.start("q")
-        result = await run
-        assert result.answer == "gave up"
-        tracker = execution_of(run.context).budget
-        assert tracker.reserved.tool_calls == 0
-        assert tracker.reserved.requests == 0
-        assert tracker.spent.tool_calls == 2, "the call that was cut off may have taken effect: it counts"
-
-    go(main())
+    run = boss.start("q")
+    result = await run
+    assert result.answer == "gave up"
+    tracker = execution_of(run.context).budget
+    assert tracker.reserved.tool_calls == 0
+    assert tracker.reserved.requests == 0
+    assert tracker.spent.tool_calls == 2, "the call that was cut off may have taken effect: it counts"
 
 
-def test_a_cancelled_call_settles_its_reservation():
+async def test_a_cancelled_call_settles_its_reservation():
     started = asyncio.Event()
 
     @tool(timeout=None)
@@ -251,15 +239,12 @@ def test_a_cancelled_call_settles_its_reservation():
         await asyncio.sleep(3600)
         return ""
 
-    async def main() -> None:
-        run = Agent(ScriptedModel([call("hang")]), [hang], budget=Budget(tool_calls=5)).start("q")
-        await started.wait()
-        run.cancel()
-        await run
-        tracker = execution_of(run.context).budget
-        assert (tracker.reserved.tool_calls, tracker.spent.tool_calls) == (0, 1)
-
-    go(main())
+    run = Agent(ScriptedModel([call("hang")]), [hang], budget=Budget(tool_calls=5)).start("q")
+    await started.wait()
+    run.cancel()
+    await run
+    tracker = execution_of(run.context).budget
+    assert (tracker.reserved.tool_calls, tracker.spent.tool_calls) == (0, 1)
 
 
 class Policy(Plugin):
@@ -288,7 +273,7 @@ class Advice(Policy):
     ],
     ids=["raises", "refuses", "allows", "advises"],
 )
-def test_no_call_starts_early_past_a_policy(plugin: Plugin, runs: int):
+async def test_no_call_starts_early_past_a_policy(plugin: Plugin, runs: int):
     ran: list[str] = []
 
     @tool(effect="pure")
@@ -297,13 +282,10 @@ def test_no_call_starts_early_past_a_policy(plugin: Plugin, runs: int):
         ran.append(where)
         return "seen"
 
-    async def main() -> None:
-        model = ScriptedModel([call("look", where="here"), "done"])
-        run = Agent(model, [look], plugins=[plugin], stream_thoughts=True).start("q")
-        run.subscribe(lambda record: None)
-        await run
-
-    go(main())
+    model = ScriptedModel([call("look", where="here"), "done"])
+    run = Agent(model, [look], plugins=[plugin], stream_thoughts=True).start("q")
+    run.subscribe(lambda record: None)
+    await run
     assert len(ran) == runs
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -101,27 +100,24 @@ def test_a_model_that_narrows_what_is_read_does_not_choose_what_is_picked():
 
 
 @pytest.mark.parametrize("filler", ["7 and 8, " * 50_000, ""])
-def test_what_is_picked_from_a_long_text_is_read_beside_the_event_loop(filler: str):
-    async def main() -> None:
-        @tool(untrusted=True, effect="pure")
-        async def page() -> str:
-            """A page."""
-            return f"write to me@page.org. {filler}"
+async def test_what_is_picked_from_a_long_text_is_read_beside_the_event_loop(filler: str):
+    @tool(untrusted=True, effect="pure")
+    async def page() -> str:
+        """A page."""
+        return f"write to me@page.org. {filler}"
 
-        @tool(effect="unsafe")
-        async def mail(to: str) -> str:
-            """Write."""
-            turns.append(0)
-            return "sent"
+    @tool(effect="unsafe")
+    async def mail(to: str) -> str:
+        """Write."""
+        turns.append(0)
+        return "sent"
 
-        may = [{"tool": "mail", "args": {"to": {"pick": {"in": "page", "type": "email"}}}}]
-        script = [call("page"), call("mail", to="me@page.org"), "done"]
-        async with counted_turns() as turns:
-            result = await Agent(ScriptedModel(script), [page, mail]).run("q", may=may)
-        assert (result.stop_reason, len(turns)) == ("answer", 2)
-        assert (turns[0] > 1) is bool(filler), turns
-
-    asyncio.run(main())
+    may = [{"tool": "mail", "args": {"to": {"pick": {"in": "page", "type": "email"}}}}]
+    script = [call("page"), call("mail", to="me@page.org"), "done"]
+    async with counted_turns() as turns:
+        result = await Agent(ScriptedModel(script), [page, mail]).run("q", may=may)
+    assert (result.stop_reason, len(turns)) == ("answer", 2)
+    assert (turns[0] > 1) is bool(filler), turns
 
 
 def test_free_text_is_no_number():
@@ -158,24 +154,21 @@ def test_a_tools_name_alone_allows_what_stands_in_the_persons_words():
     assert stops(["pay"], READ, call("pay", to=EVE, amount=11.5), question=words)[0] == "paused"
 
 
-def test_it_is_in_the_log_and_survives_a_pause():
-    async def main() -> None:
-        tools, done = world()
-        replies = [READ, [call("pay", **BACK), call("mail", to=["x@y.org"], text="?")], call("pay", **BACK), "done"]
-        agent = Agent(ScriptedModel(replies), tools)
-        result = await agent.run("q", may=[REFUND])
-        assert [one.tool for one in result.pending] == ["mail"]
-        run = await agent.load(result.run_id)
-        started = run.records[0].event
-        assert isinstance(started, RunStarted)
-        assert started.settings["may"]["act"][0]["tool"] == "pay"
-        result = await agent.resume(result.run_id, approve=True)
-        assert [one.tool for one in result.pending] == ["pay"], "the second payment is one too many"
-        run = await agent.load(result.run_id)
-        assert [r.event.tool for r in run.records if isinstance(r.event, Permitted)] == ["pay"]
-        assert done == [(BOB, 11.5, ""), ("x@y.org", "?", None)]
-
-    go(main())
+async def test_it_is_in_the_log_and_survives_a_pause():
+    tools, done = world()
+    replies = [READ, [call("pay", **BACK), call("mail", to=["x@y.org"], text="?")], call("pay", **BACK), "done"]
+    agent = Agent(ScriptedModel(replies), tools)
+    result = await agent.run("q", may=[REFUND])
+    assert [one.tool for one in result.pending] == ["mail"]
+    run = await agent.load(result.run_id)
+    started = run.records[0].event
+    assert isinstance(started, RunStarted)
+    assert started.settings["may"]["act"][0]["tool"] == "pay"
+    result = await agent.resume(result.run_id, approve=True)
+    assert [one.tool for one in result.pending] == ["pay"], "the second payment is one too many"
+    run = await agent.load(result.run_id)
+    assert [r.event.tool for r in run.records if isinstance(r.event, Permitted)] == ["pay"]
+    assert done == [(BOB, 11.5, ""), ("x@y.org", "?", None)]
 
 
 def test_runs_inside_a_run_are_held_to_its_intent():

@@ -45,19 +45,16 @@ def world(*replies: Any, **options: Any) -> tuple[Agent, list[str]]:
 
 @pytest.mark.parametrize("may", [MAILS, ANY])
 @pytest.mark.parametrize("ends_early", [False, True])
-def test_open_points_are_held_until_all_are_made_together(may: Any, ends_early: bool):
-    async def main() -> None:
-        end = ["all is done"] if ends_early else []  # it is told once what still waits
-        agent, done = world(READ, ANN, LOG, BOB, *end, [ANN, BOB])
-        result = await agent.run("Do what the list says", may=may)
-        assert (result.stop_reason, done) == ("paused", ["done"])
-        assert [one.args for one in result.pending] == [{"to": "ann"}, {"to": "bob"}]
-        assert [step.error for step in result.steps] == ["", HELD, "", HELD]
-        result = await agent.resume(result.run_id, approve=True)
-        assert (result.stop_reason, done) == ("answer", ["done", "ann", "bob"])
-        assert result.success
-
-    go(main())
+async def test_open_points_are_held_until_all_are_made_together(may: Any, ends_early: bool):
+    end = ["all is done"] if ends_early else []  # it is told once what still waits
+    agent, done = world(READ, ANN, LOG, BOB, *end, [ANN, BOB])
+    result = await agent.run("Do what the list says", may=may)
+    assert (result.stop_reason, done) == ("paused", ["done"])
+    assert [one.args for one in result.pending] == [{"to": "ann"}, {"to": "bob"}]
+    assert [step.error for step in result.steps] == ["", HELD, "", HELD]
+    result = await agent.resume(result.run_id, approve=True)
+    assert (result.stop_reason, done) == ("answer", ["done", "ann", "bob"])
+    assert result.success
 
 
 @pytest.mark.parametrize("answer", [True, False, {"all": True}, {}, None, "what"])
@@ -85,17 +82,14 @@ def test_what_nobody_left_open_is_asked_about_at_once():
         assert go(agent.run("Note that it is done", may=may)).stop_reason == "paused"
 
 
-def test_what_was_asked_about_is_not_held_again():
-    async def main() -> None:
-        agent, done = world(READ, ANN, [ANN, BOB])
-        result = await agent.run("Do it", may=MAILS)
-        first, second = result.pending
-        result = await agent.resume(result.run_id, approve={first.call_id: True})
-        assert [one.call_id for one in result.pending] == [second.call_id]
-        result = await agent.resume(result.run_id, approve={second.call_id: False})
-        assert (result.stop_reason, done) == ("answer", ["ann"])
-
-    go(main())
+async def test_what_was_asked_about_is_not_held_again():
+    agent, done = world(READ, ANN, [ANN, BOB])
+    result = await agent.run("Do it", may=MAILS)
+    first, second = result.pending
+    result = await agent.resume(result.run_id, approve={first.call_id: True})
+    assert [one.call_id for one in result.pending] == [second.call_id]
+    result = await agent.resume(result.run_id, approve={second.call_id: False})
+    assert (result.stop_reason, done) == ("answer", ["ann"])
 
 
 def test_a_model_that_gives_up_is_told_once_and_nothing_is_done():

@@ -43,107 +43,80 @@ class Before(Plugin):
         return self.verdict(answer) if callable(self.verdict) else self.verdict
 
 
-def test_an_answer_nobody_objects_to_ends_the_run():
-    async def main() -> None:
-        run = await ready()
+async def test_an_answer_nobody_objects_to_ends_the_run():
+    run = await ready()
+    await conclude(run, "42", "answer")
+    assert (finished(run).answer, finished(run).stop_reason, finished(run).success) == ("42", "answer", True)
+    assert [type(event).__name__ for event in recorded(run)[-3:]] == ["AnswerStarted", "AnswerDone", "RunFinished"]
+
+
+async def test_plug_ins_improve_it_in_order_and_those_that_fail_have_no_say():
+    plugins = [
+        Before(lambda answer: answer + "!"),
+        Before(ValueError()),
+        Before(BudgetExhaustedError("x")),
+        Before(lambda answer: answer + "?"),
+    ]
+    run = await ready(plugins=plugins)
+    await conclude(run, "42", "answer")
+    assert finished(run).answer == "42!?"
+
+
+async def test_a_message_sends_the_loop_on_while_there_are_iterations_left():
+    for limit, ends in ((2, False), (1, True)):
+        run = await ready(plugins=[Before(UserMessage("are you sure?", kind="note"))], max_iterations=limit)
+        await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("42"), answer="42"))
         await conclude(run, "42", "answer")
-        assert (finished(run).answer, finished(run).stop_reason, finished(run).success) == ("42", "answer", True)
-        assert [type(event).__name__ for event in recorded(run)[-3:]] == ["AnswerStarted", "AnswerDone", "RunFinished"]
+        assert (run.state.finished is not None) is ends
+        if not ends:
+            assert recorded(run, ev.MessageAdded)[0].component == "judge"
 
-    go(main())
 
-
-def test_plug_ins_improve_it_in_order_and_those_that_fail_have_no_say():
-    async def main() -> None:
-        plugins = [
-            Before(lambda answer: answer + "!"),
-            Before(ValueError()),
-            Before(BudgetExhaustedError("x")),
-            Before(lambda answer: answer + "?"),
-        ]
-        run = await ready(plugins=plugins)
+async def test_a_limit_that_a_plug_in_sets_is_passed_on():
+    run = await ready(plugins=[Before(LimitError("enough"))])
+    with pytest.raises(LimitError):
         await conclude(run, "42", "answer")
-        assert finished(run).answer == "42!?"
-
-    go(main())
 
 
-def test_a_message_sends_the_loop_on_while_there_are_iterations_left():
-    async def main() -> None:
-        for limit, ends in ((2, False), (1, True)):
-            run = await ready(plugins=[Before(UserMessage("are you sure?", kind="note"))], max_iterations=limit)
-            await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("42"), answer="42"))
-            await conclude(run, "42", "answer")
-            assert (run.state.finished is not None) is ends
-            if not ends:
-                assert recorded(run, ev.MessageAdded)[0].component == "judge"
-
-    go(main())
+async def test_a_message_that_arrived_meanwhile_is_answered_first():
+    run = await ready()
+    run.inbox.send("and in euros?")
+    await conclude(run, "42", "answer")
+    assert run.state.finished is None
+    assert len(recorded(run, ev.Injected)) == 1
 
 
-def test_a_limit_that_a_plug_in_sets_is_passed_on():
-    async def main() -> None:
-        run = await ready(plugins=[Before(LimitError("enough"))])
-        with pytest.raises(LimitError):
-            await conclude(run, "42", "answer")
-
-    go(main())
-
-
-def test_a_message_that_arrived_meanwhile_is_answered_first():
-    async def main() -> None:
-        run = await ready()
-        run.inbox.send("and in euros?")
-        await conclude(run, "42", "answer")
-        assert run.state.finished is None
-        assert len(recorded(run, ev.Injected)) == 1
-
-    go(main())
-
-
-def test_who_was_told_to_answer_is_stuck_though_it_has_answered():
-    async def main() -> None:
-        run = await ready()
-        await run.emit(ev.AnswerOnly("looping"))
-        await conclude(run, "42", "answer")
-        assert (finished(run).stop_reason, finished(run).success) == ("stuck", False)
-
-    go(main())
+async def test_who_was_told_to_answer_is_stuck_though_it_has_answered():
+    run = await ready()
+    await run.emit(ev.AnswerOnly("looping"))
+    await conclude(run, "42", "answer")
+    assert (finished(run).stop_reason, finished(run).success) == ("stuck", False)
 
 
 # ---- finishing
 
 
-def test_what_the_model_says_about_its_own_success_counts():
-    async def main() -> None:
-        run = await ready()
-        await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("x"), answer="x", task_successful=False))
-        await finish(run, "x", "answer")
-        assert (finished(run).success, finished(run).task_successful) == (False, False)
-
-    go(main())
+async def test_what_the_model_says_about_its_own_success_counts():
+    run = await ready()
+    await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("x"), answer="x", task_successful=False))
+    await finish(run, "x", "answer")
+    assert (finished(run).success, finished(run).task_successful) == (False, False)
 
 
-def test_an_answer_that_is_in_the_log_is_not_written_again():
-    async def main() -> None:
-        run = await ready(ScriptedModel([]), answer="synthesize")
-        await run.emit(ev.AnswerStarted("synthesis"), ev.AnswerDone("The long answer.", "synthesis"))
-        await finish(run, "short", "answer")
-        assert (finished(run).answer, finished(run).brief) == ("The long answer.", "short")
-
-    go(main())
+async def test_an_answer_that_is_in_the_log_is_not_written_again():
+    run = await ready(ScriptedModel([]), answer="synthesize")
+    await run.emit(ev.AnswerStarted("synthesis"), ev.AnswerDone("The long answer.", "synthesis"))
+    await finish(run, "short", "answer")
+    assert (finished(run).answer, finished(run).brief) == ("The long answer.", "short")
 
 
 @pytest.mark.parametrize(
     ("reason", "source"), [("answer", "loop"), ("final_tool", "tool"), ("error", "error"), ("limit", "loop")]
 )
-def test_the_record_says_where_an_answer_comes_from(reason: Any, source: str):
-    async def main() -> None:
-        run = await ready()
-        await finish(run, "x", reason)
-        assert recorded(run, ev.AnswerDone)[0].source == source
-
-    go(main())
+async def test_the_record_says_where_an_answer_comes_from(reason: Any, source: str):
+    run = await ready()
+    await finish(run, "x", reason)
+    assert recorded(run, ev.AnswerDone)[0].source == source
 
 
 class Polish(Plugin):
@@ -151,26 +124,20 @@ class Polish(Plugin):
         return answer.upper()
 
 
-def test_plug_ins_polish_answers_but_not_reports_of_errors():
-    async def main() -> None:
-        for reason, text in (("answer", "FINE"), ("error", "fine")):
-            run = await ready(plugins=[Polish()])
-            await finish(run, "fine", reason)  # type: ignore[arg-type]
-            assert finished(run).answer == text
-
-    go(main())
+async def test_plug_ins_polish_answers_but_not_reports_of_errors():
+    for reason, text in (("answer", "FINE"), ("error", "fine")):
+        run = await ready(plugins=[Polish()])
+        await finish(run, "fine", reason)  # type: ignore[arg-type]
+        assert finished(run).answer == text
 
 
-def test_a_typed_answer_that_cannot_be_had_is_no_success():
-    async def main() -> None:
-        run = await ready(ScriptedModel(["no"], repeat_last=True), output_type=int)
-        await finish(run, "about three", "answer")
-        assert (finished(run).success, finished(run).error_type) == (False, "StructuredCallError")
-        good = await ready(ScriptedModel(['{"answer": 3}'], repeat_last=True), output_type=int)
-        await finish(good, '{"answer": 3}', "answer")
-        assert (good.ending.output, finished(good).output) == (3, {"answer": 3})
-
-    go(main())
+async def test_a_typed_answer_that_cannot_be_had_is_no_success():
+    run = await ready(ScriptedModel(["no"], repeat_last=True), output_type=int)
+    await finish(run, "about three", "answer")
+    assert (finished(run).success, finished(run).error_type) == (False, "StructuredCallError")
+    good = await ready(ScriptedModel(['{"answer": 3}'], repeat_last=True), output_type=int)
+    await finish(good, '{"answer": 3}', "answer")
+    assert (good.ending.output, finished(good).output) == (3, {"answer": 3})
 
 
 def test_plug_ins_see_the_result_before_it_is_recorded_and_cannot_keep_it_from_being():
@@ -206,57 +173,45 @@ def test_plug_ins_see_the_result_before_it_is_recorded_and_cannot_keep_it_from_b
     ],
     ids=["fallback", "forced", "forced fails", "forced is empty", "salvage", "summary", "summary fails"],
 )
-def test_at_the_limit_the_setting_says_what_the_user_gets(settings: Any, script: list[Any], answer: str):
-    async def main() -> None:
-        run = await ready(ScriptedModel(script), [add], **settings)
-        await limit_reached(run)
-        assert (finished(run).answer, finished(run).stop_reason, finished(run).success) == (answer, "limit", False)
-        assert isinstance(run.ending.error, MaxIterationsError)
-        assert run.ending.raises is None
-
-    go(main())
+async def test_at_the_limit_the_setting_says_what_the_user_gets(settings: Any, script: list[Any], answer: str):
+    run = await ready(ScriptedModel(script), [add], **settings)
+    await limit_reached(run)
+    assert (finished(run).answer, finished(run).stop_reason, finished(run).success) == (answer, "limit", False)
+    assert isinstance(run.ending.error, MaxIterationsError)
+    assert run.ending.raises is None
 
 
-def test_or_it_is_raised_with_what_it_cost():
-    async def main() -> None:
-        run = await ready(on_limit="raise", max_iterations=3)
-        await run.emit(ev.ThinkDone("loop", 3, AssistantMessage("x")))
-        await limit_reached(run)
-        error = run.ending.raises
-        assert isinstance(error, MaxIterationsError)
-        assert "max_iterations=3" in str(error)
-        assert error.metadata["rounds"] == 3
-        assert recorded(run, ev.AnswerDone)[0].source == "error"
-
-    go(main())
+async def test_or_it_is_raised_with_what_it_cost():
+    run = await ready(on_limit="raise", max_iterations=3)
+    await run.emit(ev.ThinkDone("loop", 3, AssistantMessage("x")))
+    await limit_reached(run)
+    error = run.ending.raises
+    assert isinstance(error, MaxIterationsError)
+    assert "max_iterations=3" in str(error)
+    assert error.metadata["rounds"] == 3
+    assert recorded(run, ev.AnswerDone)[0].source == "error"
 
 
-def test_out_of_budget_every_call_is_answered_first():
-    async def main() -> None:
-        error = BudgetExhaustedError("used up")
-        run = await ready(
-            ScriptedModel(["in short: 3"]), [add], calls=[ADD], on_budget="force_answer", budget=Budget(requests=9)
-        )
-        await out_of_budget(run, error)
-        assert run.state.calls.open == {}
-        assert (finished(run).answer, finished(run).stop_reason) == ("in short: 3", "budget")
-        assert error.metadata["dialect"] == "native"
-        raising = await ready(ScriptedModel([]), [add], calls=[ADD], budget=Budget(requests=9))
-        await out_of_budget(raising, error)
-        assert raising.ending.raises is error
-        assert finished(raising).answer == "so far"
-
-    go(main())
+async def test_out_of_budget_every_call_is_answered_first():
+    error = BudgetExhaustedError("used up")
+    run = await ready(
+        ScriptedModel(["in short: 3"]), [add], calls=[ADD], on_budget="force_answer", budget=Budget(requests=9)
+    )
+    await out_of_budget(run, error)
+    assert run.state.calls.open == {}
+    assert (finished(run).answer, finished(run).stop_reason) == ("in short: 3", "budget")
+    assert error.metadata["dialect"] == "native"
+    raising = await ready(ScriptedModel([]), [add], calls=[ADD], budget=Budget(requests=9))
+    await out_of_budget(raising, error)
+    assert raising.ending.raises is error
+    assert finished(raising).answer == "so far"
 
 
 @pytest.mark.parametrize("raises", [True, False])
-def test_a_model_that_failed_for_good_is_reported_with_what_was_found(raises: bool):
-    async def main() -> None:
-        run = await ready(raise_errors=raises)
-        error = ModelError("no such model")
-        await fail(run, error)
-        assert (run.ending.raises is error) is raises
-        assert finished(run).answer == "so far"
-        assert (finished(run).error, finished(run).error_type) == ("no such model", "ModelError")
-
-    go(main())
+async def test_a_model_that_failed_for_good_is_reported_with_what_was_found(raises: bool):
+    run = await ready(raise_errors=raises)
+    error = ModelError("no such model")
+    await fail(run, error)
+    assert (run.ending.raises is error) is raises
+    assert finished(run).answer == "so far"
+    assert (finished(run).error, finished(run).error_type) == ("no such model", "ModelError")

@@ -91,17 +91,14 @@ def test_silence_after_results_leaves_what_was_found():
 
 
 @pytest.mark.parametrize("dialect", [*NAMES, "code"])
-def test_a_forced_answer_streams_in_every_dialect(dialect: str):
-    async def main() -> None:
-        run = await started(ScriptedModel(["Tea costs EUR 12 today."]), [price], dialect=dialect)
-        seen: list[Any] = []
-        run.log.subscribe(lambda record: seen.append(record.event))
-        assert await write_answer(run, "limit", "") == ("Tea costs EUR 12 today.", "loop")
-        pieces = [event.text for event in seen if isinstance(event, AnswerDelta)]
-        assert len(pieces) > 1
-        assert "".join(pieces) == "Tea costs EUR 12 today."
-
-    go(main())
+async def test_a_forced_answer_streams_in_every_dialect(dialect: str):
+    run = await started(ScriptedModel(["Tea costs EUR 12 today."]), [price], dialect=dialect)
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    assert await write_answer(run, "limit", "") == ("Tea costs EUR 12 today.", "loop")
+    pieces = [event.text for event in seen if isinstance(event, AnswerDelta)]
+    assert len(pieces) > 1
+    assert "".join(pieces) == "Tea costs EUR 12 today."
 
 
 BOTH = '[{"name": "price", "arguments": {"item": "tea"}}, {"name": "__complete_task__", "arguments": {"answer": "12"}}]'
@@ -118,12 +115,9 @@ def test_a_task_that_is_completed_beside_a_call_ends_after_the_call():
     assert len(written.model.requests) == 2
 
 
-def test_the_summary_of_a_compaction_reaches_the_writer():
-    async def main() -> None:
-        model = ScriptedModel(["Tea."])
-        run = await started(model, [price], answer="synthesize")
-        await run.emit(MessageAdded(UserMessage("old", kind="note"), "x"), ContextCompacted((1,), "SUMMARY"))
-        await write_answer(run, "answer", "tea")
-        assert "SUMMARY" in str(model.requests[0].messages[1])
-
-    go(main())
+async def test_the_summary_of_a_compaction_reaches_the_writer():
+    model = ScriptedModel(["Tea."])
+    run = await started(model, [price], answer="synthesize")
+    await run.emit(MessageAdded(UserMessage("old", kind="note"), "x"), ContextCompacted((1,), "SUMMARY"))
+    await write_answer(run, "answer", "tea")
+    assert "SUMMARY" in str(model.requests[0].messages[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engine.executions import started
-from kit import go
 from treadle import Budget, ScriptedModel
 from treadle._engine.answering.material import synthesis_messages, trace_chars
 from treadle._types.messages import SystemMessage, UserMessage, text_of
@@ -17,13 +16,10 @@ def test_messages_of_a_synthesis_without_a_run():
     assert "(no tool was run)" in str(user)
 
 
-def test_a_trace_has_room_for_half_of_what_fits():
-    async def main() -> None:
-        assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
-        run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
-        assert trace_chars(run) == int(1_000 * run.current.estimator.ratio / 2)
-
-    go(main())
+async def test_a_trace_has_room_for_half_of_what_fits():
+    assert trace_chars(await started(ScriptedModel([], profile=Profile()))) is None
+    run = await started(ScriptedModel([], profile=Profile()), context_budget=1_000, budget=Budget(requests=1))
+    assert trace_chars(run) == int(1_000 * run.current.estimator.ratio / 2)
 
 
 def test_a_long_conversation_leaves_room_for_the_work():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit import echo, go
+from kit import echo
 from treadle import Agent, ScriptedModel
 from treadle._engine.answering.partial import PartialReader, closed
 from treadle._types.events import OutputPartial
@@ -55,25 +55,21 @@ def test_a_value_is_shown_as_it_grows_and_always_fits():
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_it_can_be_watched_from_the_run(native: bool):
+async def test_it_can_be_watched_from_the_run(native: bool):
     text = json.dumps(CITY)
     reply = text if native else json.dumps({"type": "final_answer", "answer": text})
     model = ScriptedModel([reply], abilities={} if native else {"tool_call": False}, chunk=5)
-
-    async def main() -> None:
-        run = Agent(model, [echo], output_type=City, dialect="native" if native else "json").start("q")
-        seen = [partial async for partial in run.partial_output()]
-        result = await run
-        assert result.output == City(**CITY)
-        assert seen[-1] == OutputPartial(CITY, complete=True)
-        assert len(seen) > 5
-        assert seen[0].data.keys() == {"name"}
-        assert not seen[0].complete
-
-    go(main())
+    run = Agent(model, [echo], output_type=City, dialect="native" if native else "json").start("q")
+    seen = [partial async for partial in run.partial_output()]
+    result = await run
+    assert result.output == City(**CITY)
+    assert seen[-1] == OutputPartial(CITY, complete=True)
+    assert len(seen) > 5
+    assert seen[0].data.keys() == {"name"}
+    assert not seen[0].complete
 
 
-def test_a_call_of_its_own_that_makes_the_value_can_be_watched():
+async def test_a_call_of_its_own_that_makes_the_value_can_be_watched():
     script = ["Lisbon is large.", {"name": "answer", "args": CITY}]
 
     class InPieces(ScriptedModel):
@@ -88,14 +84,11 @@ def test_a_call_of_its_own_that_makes_the_value_can_be_watched():
                 if not isinstance(part, CallDelta):
                     yield part
 
-    async def main() -> None:
-        run = Agent(InPieces(script), [echo], output_type=City).start("q")
-        seen = [partial async for partial in run.partial_output()]
-        assert (await run).output == City(**CITY)
-        assert len(seen) > 3
-        assert seen[-1].complete
-
-    go(main())
+    run = Agent(InPieces(script), [echo], output_type=City).start("q")
+    seen = [partial async for partial in run.partial_output()]
+    assert (await run).output == City(**CITY)
+    assert len(seen) > 3
+    assert seen[-1].complete
 
 
 def test_a_value_that_is_too_deep_to_be_read_shows_nothing_and_stops_nothing():

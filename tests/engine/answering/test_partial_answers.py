@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kit import go
 from treadle import Agent, Budget, Conversation, ScriptedModel
 from treadle._journal.memory import MemoryJournal
 from treadle._server.live.channel import Channel
@@ -155,10 +154,7 @@ def _usage(tokens: int) -> Any:
     return Usage(output_tokens=tokens, requests=1)
 
 
-def test_nothing_is_stored_of_an_answer_that_comes_at_once():
-    async def main() -> None:
-        run, _ = await watched(Agent(ScriptedModel(["one two three"]), None))
-        await run
-        assert not any(isinstance(record.event, AnswerPartial) for record in run.records)
-
-    go(main())
+async def test_nothing_is_stored_of_an_answer_that_comes_at_once():
+    run, _ = await watched(Agent(ScriptedModel(["one two three"]), None))
+    await run
+    assert not any(isinstance(record.event, AnswerPartial) for record in run.records)

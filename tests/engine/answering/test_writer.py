@@ -39,57 +39,45 @@ def watched(run: Execution) -> list[Any]:
     return seen
 
 
-def test_a_synthesis_sees_question_trace_and_draft_and_nothing_else():
-    async def main() -> None:
-        model = ScriptedModel(["It is three."])
-        run = await worked(model, [add], answer="synthesize", prompts={"synthesis": "WRITE"})
-        assert await write_answer(run, "answer", "3") == ("It is three.", "synthesis")
-        (request,) = model.requests
-        assert request.messages[0] == SystemMessage("WRITE")
-        text = str(request.messages[1])
-        assert all(part in text for part in ("q", "the sum is 3", "Draft answer"))
-        assert (request.component, len(request.messages)) == ("synthesis", 2)
-
-    go(main())
+async def test_a_synthesis_sees_question_trace_and_draft_and_nothing_else():
+    model = ScriptedModel(["It is three."])
+    run = await worked(model, [add], answer="synthesize", prompts={"synthesis": "WRITE"})
+    assert await write_answer(run, "answer", "3") == ("It is three.", "synthesis")
+    (request,) = model.requests
+    assert request.messages[0] == SystemMessage("WRITE")
+    text = str(request.messages[1])
+    assert all(part in text for part in ("q", "the sum is 3", "Draft answer"))
+    assert (request.component, len(request.messages)) == ("synthesis", 2)
 
 
-def test_a_completion_sees_the_whole_conversation():
-    async def main() -> None:
-        model = ScriptedModel(["It is three."])
-        run = await worked(model, [add], answer="complete", prompts={"complete": "NOW"})
-        await write_answer(run, "answer", "3")
-        (request,) = model.requests
-        assert request.messages[-1] == UserMessage("NOW", kind="note")
-        assert request.messages[:-1] == tuple(run.current.renderer.prepare(run.state))
-
-    go(main())
+async def test_a_completion_sees_the_whole_conversation():
+    model = ScriptedModel(["It is three."])
+    run = await worked(model, [add], answer="complete", prompts={"complete": "NOW"})
+    await write_answer(run, "answer", "3")
+    (request,) = model.requests
+    assert request.messages[-1] == UserMessage("NOW", kind="note")
+    assert request.messages[:-1] == tuple(run.current.renderer.prepare(run.state))
 
 
 @pytest.mark.parametrize("entry", [ModelError("busy"), "   ", BudgetExhaustedError("used up"), OSError("gone")])
-def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
-    async def main() -> None:
-        model = ScriptedModel([entry], repeat_last=True)
-        run = await worked(model, [add], answer="synthesize", retry=RetryPolicy(base=0.0))
-        seen = watched(run)
-        await finish(run, "3", "answer")
-        assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta | ev.AnswerDone)] == [
-            ev.AnswerDelta("3"),
-            ev.AnswerDone("3", "fallback"),
-        ]
-
-    go(main())
+async def test_without_a_written_answer_the_brief_one_stands_in(entry: Any):
+    model = ScriptedModel([entry], repeat_last=True)
+    run = await worked(model, [add], answer="synthesize", retry=RetryPolicy(base=0.0))
+    seen = watched(run)
+    await finish(run, "3", "answer")
+    assert [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta | ev.AnswerDone)] == [
+        ev.AnswerDelta("3"),
+        ev.AnswerDone("3", "fallback"),
+    ]
 
 
-def test_it_is_streamed_only_to_those_who_watch():
-    async def main() -> None:
-        quiet, loud = ScriptedModel(["three"]), ScriptedModel(["three"])
-        await write_answer(await worked(quiet, [add], answer="synthesize"), "answer", "3")
-        run = await worked(loud, [add], answer="synthesize")
-        watched(run)
-        await write_answer(run, "answer", "3")
-        assert (quiet.requests[0].stream, loud.requests[0].stream) == (False, True)
-
-    go(main())
+async def test_it_is_streamed_only_to_those_who_watch():
+    quiet, loud = ScriptedModel(["three"]), ScriptedModel(["three"])
+    await write_answer(await worked(quiet, [add], answer="synthesize"), "answer", "3")
+    run = await worked(loud, [add], answer="synthesize")
+    watched(run)
+    await write_answer(run, "answer", "3")
+    assert (quiet.requests[0].stream, loud.requests[0].stream) == (False, True)
 
 
 class Polish(Plugin):
@@ -113,29 +101,23 @@ def test_a_polished_answer_replaces_what_was_shown():
         assert shown == [ev.AnswerDelta("three"), ev.AnswerDelta(" [1]")]
 
 
-def test_an_answer_that_a_plug_in_changed_takes_the_place_of_what_was_shown():
-    async def main() -> None:
-        class Upper(Plugin):
-            name = "upper"
+async def test_an_answer_that_a_plug_in_changed_takes_the_place_of_what_was_shown():
+    class Upper(Plugin):
+        name = "upper"
 
-            async def on_answer(self, run: Any, answer: str) -> str:
-                return answer.upper()
+        async def on_answer(self, run: Any, answer: str) -> str:
+            return answer.upper()
 
-        run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Upper()])
-        seen = watched(run)
-        await finish(run, "3", "answer")
-        shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
-        assert shown == [ev.AnswerDelta("three"), ev.Reset("synthesis", 1), ev.AnswerDelta("THREE")]
-
-    go(main())
+    run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Upper()])
+    seen = watched(run)
+    await finish(run, "3", "answer")
+    shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
+    assert shown == [ev.AnswerDelta("three"), ev.Reset("synthesis", 1), ev.AnswerDelta("THREE")]
 
 
-def test_plug_ins_that_fail_or_cannot_be_paid_for_have_no_say():
-    async def main() -> None:
-        plugins = [Polish("a"), Polish(ValueError()), Polish(BudgetExhaustedError("x")), Polish("b")]
-        assert await polished(await started(plugins=plugins), "x") == "xab"
-
-    go(main())
+async def test_plug_ins_that_fail_or_cannot_be_paid_for_have_no_say():
+    plugins = [Polish("a"), Polish(ValueError()), Polish(BudgetExhaustedError("x")), Polish("b")]
+    assert await polished(await started(plugins=plugins), "x") == "xab"
 
 
 @pytest.mark.parametrize(
@@ -151,46 +133,37 @@ def test_plug_ins_that_fail_or_cannot_be_paid_for_have_no_say():
     ],
     ids=["text", "another call", "in a text dialect", "plain words", "cut off", "a call as text", "unreadable"],
 )
-def test_a_forced_answer_is_what_the_model_says_when_it_may_only_answer(entry: Any, abilities: Any, answer: str):
-    async def main() -> None:
-        model = ScriptedModel([entry], abilities=abilities)
-        run = await worked(model, [add])
-        run.partial_answer = lambda run: SO_FAR
-        assert await write_answer(run, "limit", "") == (answer, "loop")
-        request = model.requests[0]
-        assert request.component == "final"
-        if not abilities:
-            assert request.tool_choice == "none"
-
-    go(main())
+async def test_a_forced_answer_is_what_the_model_says_when_it_may_only_answer(entry: Any, abilities: Any, answer: str):
+    model = ScriptedModel([entry], abilities=abilities)
+    run = await worked(model, [add])
+    run.partial_answer = lambda run: SO_FAR
+    assert await write_answer(run, "limit", "") == (answer, "loop")
+    request = model.requests[0]
+    assert request.component == "final"
+    if not abilities:
+        assert request.tool_choice == "none"
 
 
-def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
-    async def main() -> None:
-        model = ScriptedModel(["x", "y"])
-        await write_answer(await worked(model, [add], on_budget="force_answer"), "budget", "")
-        mine = await worked(model, [add], on_budget="force_answer", prompts={"forced_budget": "MINE"})
-        await write_answer(mine, "budget", "")
-        asked = str(model.requests[0].messages[-1])
-        assert "from what is known" in asked
-        assert "budget" not in asked
-        assert model.requests[1].messages[-1] == UserMessage("MINE", kind="note")
-
-    go(main())
+async def test_why_it_has_to_answer_is_said_and_can_be_said_otherwise():
+    model = ScriptedModel(["x", "y"])
+    await write_answer(await worked(model, [add], on_budget="force_answer"), "budget", "")
+    mine = await worked(model, [add], on_budget="force_answer", prompts={"forced_budget": "MINE"})
+    await write_answer(mine, "budget", "")
+    asked = str(model.requests[0].messages[-1])
+    assert "from what is known" in asked
+    assert "budget" not in asked
+    assert model.requests[1].messages[-1] == UserMessage("MINE", kind="note")
 
 
-def test_a_summary_of_the_progress_sees_task_and_steps():
-    async def main() -> None:
-        model = ScriptedModel([" tried adding "])
-        run = await worked(model, [add], on_limit="salvage", summarize_progress=True)
-        assert await write_answer(run, "limit", "") == ("tried adding", "loop")
-        assert model.requests[0].component == "salvage"
-        assert "the sum is 3" in str(model.requests[0].messages[-1])
-
-    go(main())
+async def test_a_summary_of_the_progress_sees_task_and_steps():
+    model = ScriptedModel([" tried adding "])
+    run = await worked(model, [add], on_limit="salvage", summarize_progress=True)
+    assert await write_answer(run, "limit", "") == ("tried adding", "loop")
+    assert model.requests[0].component == "salvage"
+    assert "the sum is 3" in str(model.requests[0].messages[-1])
 
 
-def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_said_meanwhile():
+async def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_said_meanwhile():
     class Remembers(Plugin):
         async def on_start(self, run: RunContext) -> None:
             await run.emit(ev.MessageAdded(UserMessage("the user lives in Rome", kind="note"), "memory"))
@@ -201,24 +174,21 @@ def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_s
         held[0].send("and in French, please")
         return "the sum is 3"
 
-    async def main() -> None:
-        history = [{"role": "user", "content": "I am Tom"}, {"role": "assistant", "content": "Hello Tom"}]
-        agent = Agent(
-            model,
-            [look],
-            preset="two_phase",
-            system="You are a pirate.",
-            instructions="Be brief.",
-            plugins=[Remembers()],
-        )
-        held.append(agent.start("how much?", history=history))
-        result = await held[0]
-        assert result.answer == "Trois."
-        assert [piece async for piece in agent.stream_answer(result)] == ["Encore."]
-
     held: list[Any] = []
     model = ScriptedModel([call("look"), "3", "Trois.", "Encore."], chunk=100)
-    go(main())
+    history = [{"role": "user", "content": "I am Tom"}, {"role": "assistant", "content": "Hello Tom"}]
+    agent = Agent(
+        model,
+        [look],
+        preset="two_phase",
+        system="You are a pirate.",
+        instructions="Be brief.",
+        plugins=[Remembers()],
+    )
+    held.append(agent.start("how much?", history=history))
+    result = await held[0]
+    assert result.answer == "Trois."
+    assert [piece async for piece in agent.stream_answer(result)] == ["Encore."]
     for request in model.requests[2:]:
         system, facts = (str(message) for message in request.messages)
         assert all(part in system for part in ("You are a pirate.", "Be brief."))
@@ -226,15 +196,12 @@ def test_the_writer_of_the_answer_knows_instructions_conversation_and_what_was_s
         assert all(part in facts for part in (*known, "Draft answer"))
 
 
-def test_the_forced_answer_does_not_speak_of_limits():
-    async def main() -> None:
-        model = ScriptedModel(["x"])
-        await write_answer(await worked(model, [add]), "limit", "")
-        asked = str(model.requests[0].messages[-1].content)
-        assert "\nq\n" in asked
-        assert "Write nothing about limits" in asked
-
-    go(main())
+async def test_the_forced_answer_does_not_speak_of_limits():
+    model = ScriptedModel(["x"])
+    await write_answer(await worked(model, [add]), "limit", "")
+    asked = str(model.requests[0].messages[-1].content)
+    assert "\nq\n" in asked
+    assert "Write nothing about limits" in asked
 
 
 NO_TOOL = '{"action": "no_tool"}'

@@ -87,27 +87,23 @@ def test_a_run_takes_no_decision_that_is_not_plain(said: Any):
     assert (run.decisions[-1].allow, run.decisions[-1].always) == (True, False)
 
 
-def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log():
+async def test_edited_arguments_are_the_ones_that_run_and_both_versions_are_in_the_log():
     paid: list[int] = []
     agent = Agent(ScriptedModel([call("pay", amount=500), "done"]), [payer(paid)])
-
-    async def main() -> None:
-        run = agent.start("q")
-        result = await run
-        [pending] = result.pending
-        assert (pending.tool, pending.args, pending.why) == ("pay", {"amount": 500}, "approval of pay")
-        assert pending.call_id in pending.how
-        again = await agent.load(run, approve={pending.call_id: {"allow": True, "args": {"amount": 5}}})
-        result = await agent.launch(again)
-        assert paid == [5]
-        assert result.pending == ()
-        asked = next(r.event for r in again.records if isinstance(r.event, ThinkDone))
-        started = next(r.event for r in again.records if isinstance(r.event, ToolStarted))
-        assert (asked.message.calls[0].args, started.call.args) == ({"amount": 500}, {"amount": 5})
-        (step,) = result.steps
-        assert (step.args, step.asked, step.wanted) == ({"amount": 5}, {"amount": 500}, {"amount": 500})
-
-    go(main())
+    run = agent.start("q")
+    result = await run
+    [pending] = result.pending
+    assert (pending.tool, pending.args, pending.why) == ("pay", {"amount": 500}, "approval of pay")
+    assert pending.call_id in pending.how
+    again = await agent.load(run, approve={pending.call_id: {"allow": True, "args": {"amount": 5}}})
+    result = await agent.launch(again)
+    assert paid == [5]
+    assert result.pending == ()
+    asked = next(r.event for r in again.records if isinstance(r.event, ThinkDone))
+    started = next(r.event for r in again.records if isinstance(r.event, ToolStarted))
+    assert (asked.message.calls[0].args, started.call.args) == ({"amount": 500}, {"amount": 5})
+    (step,) = result.steps
+    assert (step.args, step.asked, step.wanted) == ({"amount": 5}, {"amount": 500}, {"amount": 500})
 
 
 def test_each_call_that_waits_says_why_it_waits_also_one_inside_an_agent():
@@ -167,25 +163,21 @@ def test_always_holds_for_this_tool_and_this_run_also_when_resumed():
     assert paid == [1, 2]
 
 
-def test_a_fork_taken_before_the_call_ran_asks_again():
+async def test_a_fork_taken_before_the_call_ran_asks_again():
     paid: list[int] = []
-
-    async def main() -> None:
-        journal = MemoryJournal()
-        agent = Agent(ScriptedModel([call("pay", amount=1), "done"]), [payer(paid)], journal=journal)
-        first = await agent.run("q")
-        await agent.resume(first.run_id, approve=True)
-        assert paid == [1]
-        records = await journal.load(first.run_id)
-        cut = next(record.seq for record in records if isinstance(record.event, ToolStarted))
-        assert any(isinstance(record.event, Approved) for record in records[:cut])
-        for _ in range(3):
-            copy = await fork_at_record(journal, records, cut)
-            result = await Agent(ScriptedModel(["done"]), [payer(paid)], journal=journal).resume(copy)
-            assert result.stop_reason == "paused"
-        assert paid == [1], "one approval, one execution"
-
-    go(main())
+    journal = MemoryJournal()
+    agent = Agent(ScriptedModel([call("pay", amount=1), "done"]), [payer(paid)], journal=journal)
+    first = await agent.run("q")
+    await agent.resume(first.run_id, approve=True)
+    assert paid == [1]
+    records = await journal.load(first.run_id)
+    cut = next(record.seq for record in records if isinstance(record.event, ToolStarted))
+    assert any(isinstance(record.event, Approved) for record in records[:cut])
+    for _ in range(3):
+        copy = await fork_at_record(journal, records, cut)
+        result = await Agent(ScriptedModel(["done"]), [payer(paid)], journal=journal).resume(copy)
+        assert result.stop_reason == "paused"
+    assert paid == [1], "one approval, one execution"
 
 
 PLAN = {"steps": [{"id": "a", "task": "pay it", "dependencies": []}, {"id": "b", "task": "look", "dependencies": []}]}
@@ -206,23 +198,19 @@ def plan_model() -> ScriptedModel:
 
 @pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("allow", [True, False])
-def test_a_plan_whose_step_waits_for_a_person_pauses_and_is_resumed(allow: bool, stored: bool):
+async def test_a_plan_whose_step_waits_for_a_person_pauses_and_is_resumed(allow: bool, stored: bool):
     paid: list[int] = []
-
-    async def main() -> None:
-        journal = MemoryJournal() if stored else None
+    journal = MemoryJournal() if stored else None
+    dag = DagAgent(plan_model(), [payer(paid)], journal=journal)
+    run = dag.start("q")
+    result = await run
+    assert result.stop_reason == "paused"
+    assert [pending.tool for pending in result.pending] == ["pay"]
+    assert paid == []
+    finished = [r.event.step for r in run.records if isinstance(r.event, StepDone)]
+    assert finished == ["b"], "what does not wait has run"
+    if stored:
         dag = DagAgent(plan_model(), [payer(paid)], journal=journal)
-        run = dag.start("q")
-        result = await run
-        assert result.stop_reason == "paused"
-        assert [pending.tool for pending in result.pending] == ["pay"]
-        assert paid == []
-        finished = [r.event.step for r in run.records if isinstance(r.event, StepDone)]
-        assert finished == ["b"], "what does not wait has run"
-        if stored:
-            dag = DagAgent(plan_model(), [payer(paid)], journal=journal)
-        result = await dag.resume(run.id if stored else run, approve=allow)
-        assert result.answer == "all done"
-        assert paid == ([7] if allow else [])
-
-    go(main())
+    result = await dag.resume(run.id if stored else run, approve=allow)
+    assert result.answer == "all done"
+    assert paid == ([7] if allow else [])

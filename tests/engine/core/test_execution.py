@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.executions import execution, recorded, started
-from kit import add, echo, go
+from kit import add, echo
 from treadle import Budget
 from treadle._engine.core.execution import MAX_EXTRA_ITERATIONS
 from treadle._tools.toolkit import Toolkit
@@ -43,58 +43,43 @@ def test_depth_counts_the_runs_above():
     assert below.life.parent is top.life
 
 
-def test_messages_that_arrived_are_read_as_one():
-    async def main() -> None:
-        run = await started()
-        assert not await run.drain()
-        first, second = run.inbox.send("one"), run.inbox.send("two")
-        assert await run.drain()
-        assert recorded(run, ev.Injected) == [ev.Injected((first, second), ("one", "two"))]
-
-    go(main())
+async def test_messages_that_arrived_are_read_as_one():
+    run = await started()
+    assert not await run.drain()
+    first, second = run.inbox.send("one"), run.inbox.send("two")
+    assert await run.drain()
+    assert recorded(run, ev.Injected) == [ev.Injected((first, second), ("one", "two"))]
 
 
-def test_somebody_who_keeps_talking_does_not_keep_the_run_from_ending():
-    async def main() -> None:
-        run = await started()
-        for number in range(MAX_EXTRA_ITERATIONS + 3):
-            await run.emit(ev.ThinkDone("loop", number, AssistantMessage("42"), answer="42"))
-            run.inbox.send("and another thing")
-            if not await run.drain():
-                break
-        assert run.state.turn.extra_iterations == MAX_EXTRA_ITERATIONS
-        assert len(run.inbox.drain()) == 1
-
-    go(main())
+async def test_somebody_who_keeps_talking_does_not_keep_the_run_from_ending():
+    run = await started()
+    for number in range(MAX_EXTRA_ITERATIONS + 3):
+        await run.emit(ev.ThinkDone("loop", number, AssistantMessage("42"), answer="42"))
+        run.inbox.send("and another thing")
+        if not await run.drain():
+            break
+    assert run.state.turn.extra_iterations == MAX_EXTRA_ITERATIONS
+    assert len(run.inbox.drain()) == 1
 
 
-def test_a_cancellation_from_another_process_stops_the_run():
-    async def main() -> None:
-        run = await started()
-        run.inbox.cancelled = True
-        await run.drain()
-        assert run.life.stopping == "cancelled"
-
-    go(main())
+async def test_a_cancellation_from_another_process_stops_the_run():
+    run = await started()
+    run.inbox.cancelled = True
+    await run.drain()
+    assert run.life.stopping == "cancelled"
 
 
-def test_what_is_offered_is_recorded_without_names_nobody_knows():
-    async def main() -> None:
-        run = await started(tools=[add, echo])
-        await run.offer(["echo", "nothing"], "selected")
-        (changed,) = recorded(run, ev.ToolsChanged)
-        assert ([tool.name for tool in changed.tools], changed.reason) == (["echo"], "selected")
-
-    go(main())
+async def test_what_is_offered_is_recorded_without_names_nobody_knows():
+    run = await started(tools=[add, echo])
+    await run.offer(["echo", "nothing"], "selected")
+    (changed,) = recorded(run, ev.ToolsChanged)
+    assert ([tool.name for tool in changed.tools], changed.reason) == (["echo"], "selected")
 
 
-def test_a_swap_takes_effect_when_it_is_applied():
-    async def main() -> None:
-        run = await started(tools=[add])
-        await run.apply_swap()
-        assert recorded(run, ev.ToolsChanged) == []
-        run.tools.swap_later(Toolkit([echo]))
-        await run.apply_swap()
-        assert [tool.name for tool in run.state.tools] == ["echo"]
-
-    go(main())
+async def test_a_swap_takes_effect_when_it_is_applied():
+    run = await started(tools=[add])
+    await run.apply_swap()
+    assert recorded(run, ev.ToolsChanged) == []
+    run.tools.swap_later(Toolkit([echo]))
+    await run.apply_swap()
+    assert [tool.name for tool in run.state.tools] == ["echo"]

@@ -75,7 +75,7 @@ def opened() -> threading.Event:
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_long_texts_are_masked_beside_the_event_loop(stored: bool):
+async def test_long_texts_are_masked_beside_the_event_loop(stored: bool):
     """Of a question, a result, a reply and its answer, and of what a plug-in asks."""
 
     class Asking(Plugin):
@@ -87,32 +87,24 @@ def test_long_texts_are_masked_beside_the_event_loop(stored: bool):
         lambda r: "yes" if r.component == "adviser" else long if r.messages[-1].role == "tool" else call("read")
     )
     journal = MemoryJournal() if stored else None
-
-    async def main() -> None:
-        agent = Agent(model, [read], plugins=[Asking(), noting], journal=journal)
-        events = [event async for event in agent.stream(long)]
-        assert isinstance(events[-1], ev.RunFinished)
-        assert events[-1].answer == long.strip()
-        assert threading.current_thread() not in noting.threads
-        assert len(noting.threads) > 5
-
-    go(main())
+    agent = Agent(model, [read], plugins=[Asking(), noting], journal=journal)
+    events = [event async for event in agent.stream(long)]
+    assert isinstance(events[-1], ev.RunFinished)
+    assert events[-1].answer == long.strip()
+    assert threading.current_thread() not in noting.threads
+    assert len(noting.threads) > 5
     assert EMAIL not in str([request.messages for request in model.requests])
 
 
-def test_a_stop_while_a_result_is_masked_loses_nothing_of_it():
+async def test_a_stop_while_a_result_is_masked_loses_nothing_of_it():
     noting = Noting(threading.Event())
-
-    async def main() -> None:
-        run = Agent(ScriptedModel([call("read")]), [read], plugins=[noting], journal=MemoryJournal()).start("q")
-        await until(lambda: noting.threads)
-        run.cancel()
-        noting.gate.set()
-        assert (await run).stop_reason == "cancelled"
-        (done,) = [record.event for record in run.records if isinstance(record.event, ev.ToolDone)]
-        assert (done.error, EMAIL in str(done)) == ("", False)
-
-    go(main())
+    run = Agent(ScriptedModel([call("read")]), [read], plugins=[noting], journal=MemoryJournal()).start("q")
+    await until(lambda: noting.threads)
+    run.cancel()
+    noting.gate.set()
+    assert (await run).stop_reason == "cancelled"
+    (done,) = [record.event for record in run.records if isinstance(record.event, ev.ToolDone)]
+    assert (done.error, EMAIL in str(done)) == ("", False)
 
 
 def test_a_mask_that_fails_masks_nothing():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.executions import execution, recorded, started
-from kit import add, go
+from kit import add
 from treadle import Budget, ScriptedModel
 from treadle._types import events as ev
 from treadle._types.profile import Profile
@@ -31,37 +31,28 @@ def test_the_model_the_log_names_is_the_one_in_use():
     assert execution(small, fallbacks=[large], records=gone).current.model is small
 
 
-def test_a_fallback_is_recorded_and_spoken_to_in_its_own_dialect():
-    async def main() -> None:
-        text = ScriptedModel([], name="text only", abilities=TEXT_ONLY)
-        run = await started(ScriptedModel([], name="first"), [add], fallbacks=[text])
-        await run.current.use_fallback("overloaded")
-        switched, demoted = recorded(run, ev.ModelSwitched, ev.DialectDemoted)
-        assert (switched.model, switched.previous, switched.reason) == ("text only", "first", "overloaded")
-        assert (demoted.dialect, demoted.previous) == ("json", "native")
-        assert (run.current.model, run.current.dialect.name) == (text, "json")
-        assert not run.current.has_fallback
-
-    go(main())
+async def test_a_fallback_is_recorded_and_spoken_to_in_its_own_dialect():
+    text = ScriptedModel([], name="text only", abilities=TEXT_ONLY)
+    run = await started(ScriptedModel([], name="first"), [add], fallbacks=[text])
+    await run.current.use_fallback("overloaded")
+    switched, demoted = recorded(run, ev.ModelSwitched, ev.DialectDemoted)
+    assert (switched.model, switched.previous, switched.reason) == ("text only", "first", "overloaded")
+    assert (demoted.dialect, demoted.previous) == ("json", "native")
+    assert (run.current.model, run.current.dialect.name) == (text, "json")
+    assert not run.current.has_fallback
 
 
-def test_a_fallback_that_speaks_the_same_dialect_changes_nothing_but_the_model():
-    async def main() -> None:
-        run = await started(ScriptedModel([], name="first"), [add], fallbacks=[ScriptedModel([], name="second")])
-        await run.current.use_fallback("overloaded")
-        assert recorded(run, ev.DialectDemoted) == []
-
-    go(main())
+async def test_a_fallback_that_speaks_the_same_dialect_changes_nothing_but_the_model():
+    run = await started(ScriptedModel([], name="first"), [add], fallbacks=[ScriptedModel([], name="second")])
+    await run.current.use_fallback("overloaded")
+    assert recorded(run, ev.DialectDemoted) == []
 
 
-def test_a_demotion_changes_the_dialect_of_the_next_request():
-    async def main() -> None:
-        run = await started(tools=[add])
-        await run.current.demote_dialect("json", "no calls")
-        assert run.current.dialect.name == run.state.dialect == "json"
-        assert "add" in run.current.system_prompt()
-
-    go(main())
+async def test_a_demotion_changes_the_dialect_of_the_next_request():
+    run = await started(tools=[add])
+    await run.current.demote_dialect("json", "no calls")
+    assert run.current.dialect.name == run.state.dialect == "json"
+    assert "add" in run.current.system_prompt()
 
 
 def test_before_its_first_record_a_run_has_no_system_prompt():

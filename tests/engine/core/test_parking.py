@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import call
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.core.parking import MAX_ATTEMPTS, attempts_without_progress, parked
 from treadle._engine.run import Run
@@ -92,88 +92,76 @@ async def _ended(run: Run) -> None:
     await asyncio.wait([run.task])
 
 
-def test_a_run_that_kills_each_process_is_parked_after_three_attempts():
-    async def main() -> None:
-        assert MAX_ATTEMPTS == 3
-        poison = Poison()
-        await poison.start()
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            assert await poison.status() == "idle"
-            run = await poison.resume(unattended=True)
-            resumed = [r.event for r in run.records if isinstance(r.event, ev.Resumed)]
-            assert resumed[-1] == ev.Resumed("restarted", attempt)
-        before = poison.deaths
+async def test_a_run_that_kills_each_process_is_parked_after_three_attempts():
+    assert MAX_ATTEMPTS == 3
+    poison = Poison()
+    await poison.start()
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        assert await poison.status() == "idle"
         run = await poison.resume(unattended=True)
-        assert poison.deaths == before, "it was not run again"
-        assert await poison.status() == "parked"
-        result = await run
-        assert (result.stop_reason, result.success) == ("paused", False)
-        assert run.state.paused is not None
-        assert run.state.paused.parked == MAX_ATTEMPTS
+        resumed = [r.event for r in run.records if isinstance(r.event, ev.Resumed)]
+        assert resumed[-1] == ev.Resumed("restarted", attempt)
+    before = poison.deaths
+    run = await poison.resume(unattended=True)
+    assert poison.deaths == before, "it was not run again"
+    assert await poison.status() == "parked"
+    result = await run
+    assert (result.stop_reason, result.success) == ("paused", False)
+    assert run.state.paused is not None
+    assert run.state.paused.parked == MAX_ATTEMPTS
 
-    go(main())
 
-
-def test_a_person_resumes_a_parked_run_once_for_each_time_it_is_asked():
-    async def main() -> None:
-        poison = Poison()
-        await poison.start()
-        for _ in range(MAX_ATTEMPTS + 1):
-            await poison.resume(unattended=True)
-        before = poison.deaths
-        run = await poison.resume(unattended=False)
-        assert poison.deaths == before - 1
-        assert [r.event for r in run.records if isinstance(r.event, ev.Resumed)][-1] == ev.Resumed("unparked", 4)
+async def test_a_person_resumes_a_parked_run_once_for_each_time_it_is_asked():
+    poison = Poison()
+    await poison.start()
+    for _ in range(MAX_ATTEMPTS + 1):
         await poison.resume(unattended=True)
-        assert (await poison.status(), poison.deaths) == ("parked", before - 1)
-        poison.deaths = 0
+    before = poison.deaths
+    run = await poison.resume(unattended=False)
+    assert poison.deaths == before - 1
+    assert [r.event for r in run.records if isinstance(r.event, ev.Resumed)][-1] == ev.Resumed("unparked", 4)
+    await poison.resume(unattended=True)
+    assert (await poison.status(), poison.deaths) == ("parked", before - 1)
+    poison.deaths = 0
+    run = await poison.resume(unattended=False)
+    assert (await run).answer == "done"
+    assert await poison.status() == "finished"
+    assert fold(await poison.journal.load(poison.run_id)).steps[0].observation == "survived"
+
+
+async def test_a_person_who_resumes_an_interrupted_run_is_never_refused():
+    poison = Poison(deaths=6)
+    await poison.start()
+    for _ in range(6):
         run = await poison.resume(unattended=False)
-        assert (await run).answer == "done"
-        assert await poison.status() == "finished"
-        assert fold(await poison.journal.load(poison.run_id)).steps[0].observation == "survived"
-
-    go(main())
+    assert (await run).answer == "done"
 
 
-def test_a_person_who_resumes_an_interrupted_run_is_never_refused():
-    async def main() -> None:
-        poison = Poison(deaths=6)
-        await poison.start()
-        for _ in range(6):
-            run = await poison.resume(unattended=False)
-        assert (await run).answer == "done"
+async def test_a_run_that_gets_further_each_time_is_not_parked():
+    journal = MemoryJournal()
+    driven: list[Run] = []
 
-    go(main())
+    @tool(effect="pure")
+    async def step(n: int) -> str:
+        """One step; the next process does the next one."""
+        import asyncio
 
+        if n > len(driven):
+            task = asyncio.ensure_future(driven[-1].abandon())
+            await asyncio.sleep(3600)
+            await task
+        return "done"
 
-def test_a_run_that_gets_further_each_time_is_not_parked():
-    async def main() -> None:
-        journal = MemoryJournal()
-        driven: list[Run] = []
+    def script(request: Any) -> Any:
+        n = (len(request.messages) + 1) // 2
+        return call("step", n=n) if n <= 8 else "finished"
 
-        @tool(effect="pure")
-        async def step(n: int) -> str:
-            """One step; the next process does the next one."""
-            import asyncio
-
-            if n > len(driven):
-                task = asyncio.ensure_future(driven[-1].abandon())
-                await asyncio.sleep(3600)
-                await task
-            return "done"
-
-        def script(request: Any) -> Any:
-            n = (len(request.messages) + 1) // 2
-            return call("step", n=n) if n <= 8 else "finished"
-
-        agent = Agent(ScriptedModel(script), [step], journal=journal)
-        driven.append(agent.start("q"))
-        await _ended(driven[-1])
-        for _ in range(8):
-            driven.append(agent.prepare("placeholder"))
-            run = agent.launch(await agent.load(driven[0].id, unattended=True))
-            driven[-1] = run
-            await _ended(run)
-        assert (await driven[-1]).answer == "finished"
-
-    go(main())
+    agent = Agent(ScriptedModel(script), [step], journal=journal)
+    driven.append(agent.start("q"))
+    await _ended(driven[-1])
+    for _ in range(8):
+        driven.append(agent.prepare("placeholder"))
+        run = agent.launch(await agent.load(driven[0].id, unattended=True))
+        driven[-1] = run
+        await _ended(run)
+    assert (await driven[-1]).answer == "finished"

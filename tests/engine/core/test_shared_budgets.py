@@ -43,69 +43,53 @@ def today(whose: str) -> str:
     return f"day:{time.strftime('%Y-%m-%d', time.gmtime())}:{whose}"
 
 
-def test_a_tenant_has_one_budget_and_another_one_its_own():
+async def test_a_tenant_has_one_budget_and_another_one_its_own():
     journal = MemoryJournal()
     asked = agent(journal, call("look"), "done", requests=3)
-
-    async def main() -> None:
-        await asked.run("q", user="acme/ann")
-        with pytest.raises(BudgetExhaustedError, match="3 requests of tenant acme a day") as raised:
-            await agent(journal, call("look"), requests=3).run("q", user="acme/bob")
-        assert raised.value.cost is not None
-        assert (await agent(journal, requests=3).run("q", user="other/ann")).answer == "done"
-        with pytest.raises(BudgetExhaustedError):
-            await agent(journal, requests=3).run("q", user="acme/carl")
-
-    go(main())
+    await asked.run("q", user="acme/ann")
+    with pytest.raises(BudgetExhaustedError, match="3 requests of tenant acme a day") as raised:
+        await agent(journal, call("look"), requests=3).run("q", user="acme/bob")
+    assert raised.value.cost is not None
+    assert (await agent(journal, requests=3).run("q", user="other/ann")).answer == "done"
+    with pytest.raises(BudgetExhaustedError):
+        await agent(journal, requests=3).run("q", user="acme/carl")
 
 
 @pytest.mark.parametrize(("by", "free"), [("user", True), ("agent", False), ("all", False)])
-def test_whose_runs_are_counted_together(by: str, free: bool):
+async def test_whose_runs_are_counted_together(by: str, free: bool):
     journal = MemoryJournal()
-
-    async def main() -> None:
-        await agent(journal, by=by, requests=1).run("q", user="ann")
-        if free:
-            assert (await agent(journal, by=by, requests=1).run("q", user="bob")).answer == "done"
-            return
-        with pytest.raises(BudgetExhaustedError):
-            await agent(journal, by=by, requests=1).run("q", user="bob")
-
-    go(main())
+    await agent(journal, by=by, requests=1).run("q", user="ann")
+    if free:
+        assert (await agent(journal, by=by, requests=1).run("q", user="bob")).answer == "done"
+        return
+    with pytest.raises(BudgetExhaustedError):
+        await agent(journal, by=by, requests=1).run("q", user="bob")
 
 
-def test_a_run_inside_another_spends_the_budget_of_whoever_asked():
+async def test_a_run_inside_another_spends_the_budget_of_whoever_asked():
     journal = MemoryJournal()
     order = {"user_prompt": "look", "reasoning": "", "context": ""}
     inner = Agent(ScriptedModel([call("look")], repeat_last=True), [look], name="clerk", max_iterations=50)
     budgets = [SharedBudget(by="user", requests=8), SharedBudget(by="tenant", tool_calls=100)]
     script = [call("clerk", **order), "done"]
     boss = Agent(ScriptedModel(script), [inner.as_tool()], journal=journal, budgets=budgets, on_error="result")
-
-    async def main() -> None:
-        with pytest.raises(BudgetExhaustedError):
-            await boss.run("q", user="ann")
-        [spent] = (await journal.spent([today("user:ann")])).values()
-        assert spent.requests == 8
-
-    go(main())
+    with pytest.raises(BudgetExhaustedError):
+        await boss.run("q", user="ann")
+    [spent] = (await journal.spent([today("user:ann")])).values()
+    assert spent.requests == 8
 
 
-def test_what_was_reserved_and_not_used_is_given_back_and_replies_are_capped():
+async def test_what_was_reserved_and_not_used_is_given_back_and_replies_are_capped():
     journal = MemoryJournal()
     profile = Profile(prices=Prices(input=1.0, output=10.0), max_output=100_000)
     model = ScriptedModel(["done"], repeat_last=True, profile=profile)
     asked = Agent(model, None, journal=journal, budgets=[SharedBudget(by="user", cost=0.01)])
-
-    async def main() -> None:
-        for _ in range(5):
-            assert (await asked.run("q", user="ann")).answer == "done"
-        assert all(one.max_tokens is not None and one.max_tokens < 1000 for one in model.requests)
-        [spent] = (await journal.spent([today("user:ann")])).values()
-        assert spent.requests == 5
-        assert spent.cost == pytest.approx(sum(info.summary.cost for info in await journal.list()))  # pyright: ignore
-
-    go(main())
+    for _ in range(5):
+        assert (await asked.run("q", user="ann")).answer == "done"
+    assert all(one.max_tokens is not None and one.max_tokens < 1000 for one in model.requests)
+    [spent] = (await journal.spent([today("user:ann")])).values()
+    assert spent.requests == 5
+    assert spent.cost == pytest.approx(sum(info.summary.cost for info in await journal.list()))  # pyright: ignore
 
 
 def test_wrong_settings_are_clear_errors():

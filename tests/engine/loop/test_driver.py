@@ -64,17 +64,14 @@ def names(run: Execution) -> list[str]:
 # ---- the start
 
 
-def test_the_first_record_says_what_the_run_depends_on():
-    async def main() -> None:
-        run = execution(ScriptedModel([], name="m"), [add], temperature=0.5, prompts={"complete": "MINE"})
-        await drive(run, Work(answer))
-        (started,) = recorded(run, ev.RunStarted)
-        assert (started.question, started.model, started.dialect) == ("q", "m", "native")
-        assert [schema.name for schema in started.tools] == ["add"]
-        assert (started.settings, started.prompts) == ({"temperature": 0.5}, {"complete": "MINE"})
-        assert started.profile == run.current.model.profile
-
-    go(main())
+async def test_the_first_record_says_what_the_run_depends_on():
+    run = execution(ScriptedModel([], name="m"), [add], temperature=0.5, prompts={"complete": "MINE"})
+    await drive(run, Work(answer))
+    (started,) = recorded(run, ev.RunStarted)
+    assert (started.question, started.model, started.dialect) == ("q", "m", "native")
+    assert [schema.name for schema in started.tools] == ["add"]
+    assert (started.settings, started.prompts) == ({"temperature": 0.5}, {"complete": "MINE"})
+    assert started.profile == run.current.model.profile
 
 
 def test_a_flow_adds_what_it_knows_to_the_result():
@@ -85,14 +82,11 @@ def test_a_flow_adds_what_it_knows_to_the_result():
     assert (result.answer, result.metadata["dag"], result.metadata["rounds"]) == ("42", {"rounds": 2}, 0)
 
 
-def test_a_money_limit_without_prices_is_refused_before_anything_is_recorded():
-    async def main() -> None:
-        run = execution(budget=Budget(cost=1.0))
-        with pytest.raises(ConfigError, match="prices"):
-            await drive(run, Work(answer))
-        assert run.log.records == []
-
-    go(main())
+async def test_a_money_limit_without_prices_is_refused_before_anything_is_recorded():
+    run = execution(budget=Budget(cost=1.0))
+    with pytest.raises(ConfigError, match="prices"):
+        await drive(run, Work(answer))
+    assert run.log.records == []
 
 
 class Starting(Plugin):
@@ -109,114 +103,93 @@ class Starting(Plugin):
 
 
 @pytest.mark.parametrize(("note", "resumed"), [(True, "resume"), (False, "start")])
-def test_start_hooks_that_have_recorded_something_are_not_called_again(note: bool, resumed: str):
-    async def main() -> None:
-        first = Starting(note)
-        run = execution(ScriptedModel([Pause("stop here")]), [add], plugins=[first])
-        await drive(run, Loop())
-        assert first.calls == ["start"]
-        assert ("LoopStarted" in names(run)) is note
-        records = [record for record in run.log.records if not isinstance(record.event, ev.ThinkStarted)]
-        second = Starting(note)
-        await drive(execution(ScriptedModel(["done"]), [add], plugins=[second], records=records), Loop())
-        assert second.calls == [resumed]
-
-    go(main())
+async def test_start_hooks_that_have_recorded_something_are_not_called_again(note: bool, resumed: str):
+    first = Starting(note)
+    run = execution(ScriptedModel([Pause("stop here")]), [add], plugins=[first])
+    await drive(run, Loop())
+    assert first.calls == ["start"]
+    assert ("LoopStarted" in names(run)) is note
+    records = [record for record in run.log.records if not isinstance(record.event, ev.ThinkStarted)]
+    second = Starting(note)
+    await drive(execution(ScriptedModel(["done"]), [add], plugins=[second], records=records), Loop())
+    assert second.calls == [resumed]
 
 
 # ---- resuming
 
 
-def test_a_finished_run_is_not_worked_on_again():
-    async def main() -> None:
-        first = execution()
-        await drive(first, Work(answer))
-        again = execution(records=first.log.records)
-        result = await drive(again, Work(AssertionError("it must not work")))
-        assert (result.answer, len(again.log.records)) == ("42", len(first.log.records))
-
-    go(main())
+async def test_a_finished_run_is_not_worked_on_again():
+    first = execution()
+    await drive(first, Work(answer))
+    again = execution(records=first.log.records)
+    result = await drive(again, Work(AssertionError("it must not work")))
+    assert (result.answer, len(again.log.records)) == ("42", len(first.log.records))
 
 
-def test_a_resumed_run_says_so_and_reads_what_was_left_for_it():
-    async def main() -> None:
-        journal = MemoryJournal()
-        first = execution(journal=journal)
-        await drive(first, Work(Pause("approval", [ToolCall("c1", "pay")])))
-        assert first.state.paused is not None
-        await journal.put(InboxItem("i1", "run", "approve", {"call_id": "c1", "allow": True, "by": "ann"}))
-        await journal.put(InboxItem("i2", "run", "message", {"text": "hurry"}))
-        again = execution(journal=journal, records=await journal.load("run"))
-        await drive(again, Work(answer))
-        assert recorded(again, ev.Resumed) == [ev.Resumed("paused")]
-        assert again.state.calls.approvals["c1"].by == "ann"
-        assert recorded(again, ev.Injected)[0].texts == ("hurry",)
-
-    go(main())
+async def test_a_resumed_run_says_so_and_reads_what_was_left_for_it():
+    journal = MemoryJournal()
+    first = execution(journal=journal)
+    await drive(first, Work(Pause("approval", [ToolCall("c1", "pay")])))
+    assert first.state.paused is not None
+    await journal.put(InboxItem("i1", "run", "approve", {"call_id": "c1", "allow": True, "by": "ann"}))
+    await journal.put(InboxItem("i2", "run", "message", {"text": "hurry"}))
+    again = execution(journal=journal, records=await journal.load("run"))
+    await drive(again, Work(answer))
+    assert recorded(again, ev.Resumed) == [ev.Resumed("paused")]
+    assert again.state.calls.approvals["c1"].by == "ann"
+    assert recorded(again, ev.Injected)[0].texts == ("hurry",)
 
 
-def test_another_model_than_the_log_names_is_declared():
-    async def main() -> None:
-        first = execution(ScriptedModel([], name="old"), [add])
-        await drive(first, Work(Pause("wait")))
-        text_only = ScriptedModel([], name="new", abilities={"tool_call": False})
-        again = execution(text_only, [add], records=first.log.records)
-        await drive(again, Work(answer))
-        (switched,) = recorded(again, ev.ModelSwitched)
-        assert (switched.model, switched.previous) == ("new", "old")
-        assert len(recorded(again, ev.DialectDemoted)) == 1
-
-    go(main())
+async def test_another_model_than_the_log_names_is_declared():
+    first = execution(ScriptedModel([], name="old"), [add])
+    await drive(first, Work(Pause("wait")))
+    text_only = ScriptedModel([], name="new", abilities={"tool_call": False})
+    again = execution(text_only, [add], records=first.log.records)
+    await drive(again, Work(answer))
+    (switched,) = recorded(again, ev.ModelSwitched)
+    assert (switched.model, switched.previous) == ("new", "old")
+    assert len(recorded(again, ev.DialectDemoted)) == 1
 
 
 # ---- the claim
 
 
-def test_one_driver_at_a_time_and_the_claim_is_given_back():
-    async def main() -> None:
-        journal = MemoryJournal()
-        working, release = asyncio.Event(), asyncio.Event()
+async def test_one_driver_at_a_time_and_the_claim_is_given_back():
+    journal = MemoryJournal()
+    working, release = asyncio.Event(), asyncio.Event()
 
-        async def wait(run: Execution) -> None:
-            working.set()
-            await release.wait()
-            await answer(run)
+    async def wait(run: Execution) -> None:
+        working.set()
+        await release.wait()
+        await answer(run)
 
-        first = asyncio.ensure_future(drive(execution(journal=journal), Work(wait)))
-        await working.wait()
-        with pytest.raises(RunBusyError):
-            await drive(execution(journal=journal, records=await journal.load("run")), Work(answer))
-        release.set()
-        await first
+    first = asyncio.ensure_future(drive(execution(journal=journal), Work(wait)))
+    await working.wait()
+    with pytest.raises(RunBusyError):
         await drive(execution(journal=journal, records=await journal.load("run")), Work(answer))
+    release.set()
+    await first
+    await drive(execution(journal=journal, records=await journal.load("run")), Work(answer))
 
-    go(main())
 
-
-def test_a_failing_journal_ends_the_run_without_a_result():
+async def test_a_failing_journal_ends_the_run_without_a_result():
     class Full(MemoryJournal):
         async def append(self, records: Any) -> None:
             raise JournalError("the disk is full")
 
-    async def main() -> None:
-        with pytest.raises(JournalError, match="full"):
-            await drive(execution(journal=Full()), Work(answer))
-
-    go(main())
+    with pytest.raises(JournalError, match="full"):
+        await drive(execution(journal=Full()), Work(answer))
 
 
 # ---- ends
 
 
-def test_a_pause_is_recorded_and_is_no_end():
-    async def main() -> None:
-        run = execution()
-        result = await drive(run, Work(Pause("approval of pay", [ToolCall("c1", "pay")])))
-        assert (result.stop_reason, result.success) == ("paused", False)
-        assert recorded(run, ev.Paused) == [ev.Paused("approval of pay", (ToolCall("c1", "pay"),))]
-        assert run.state.finished is None
-
-    go(main())
+async def test_a_pause_is_recorded_and_is_no_end():
+    run = execution()
+    result = await drive(run, Work(Pause("approval of pay", [ToolCall("c1", "pay")])))
+    assert (result.stop_reason, result.success) == ("paused", False)
+    assert recorded(run, ev.Paused) == [ev.Paused("approval of pay", (ToolCall("c1", "pay"),))]
+    assert run.state.finished is None
 
 
 @pytest.mark.parametrize(
@@ -226,67 +199,52 @@ def test_a_pause_is_recorded_and_is_no_end():
         (RuntimeError("a fault of ours"), "error", TreadleError),
     ],
 )
-def test_whatever_a_flow_raises_is_reported_in_the_result(error: Exception, reason: str, kind: type[Exception]):
-    async def main() -> None:
-        run = execution()
-        result = await drive(run, Work(error))
-        assert (result.stop_reason, result.success) == (reason, False)
-        assert type(result.error) is kind
-        assert "so far" in result.answer
-        if kind is TreadleError:
-            assert result.error.__cause__ is error  # type: ignore[union-attr]
-
-    go(main())
+async def test_whatever_a_flow_raises_is_reported_in_the_result(error: Exception, reason: str, kind: type[Exception]):
+    run = execution()
+    result = await drive(run, Work(error))
+    assert (result.stop_reason, result.success) == (reason, False)
+    assert type(result.error) is kind
+    assert "so far" in result.answer
+    if kind is TreadleError:
+        assert result.error.__cause__ is error  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("error", [ModelError("it broke"), RuntimeError("ours")])
-def test_errors_leave_the_run_where_the_settings_say_so(error: Exception):
-    async def main() -> None:
-        run = execution(raise_errors=True)
-        with pytest.raises(TreadleError):
-            await drive(run, Work(error))
-        assert run.state.finished is not None
-
-    go(main())
+async def test_errors_leave_the_run_where_the_settings_say_so(error: Exception):
+    run = execution(raise_errors=True)
+    with pytest.raises(TreadleError):
+        await drive(run, Work(error))
+    assert run.state.finished is not None
 
 
-def test_a_limit_of_a_plug_in_is_raised_and_recorded():
-    async def main() -> None:
-        run = execution()
-        with pytest.raises(MaxIterationsError):
-            await drive(run, Work(MaxIterationsError("enough")))
-        assert run.state.finished is not None
-        assert (run.state.finished.stop_reason, run.state.finished.answer) == ("limit", "so far")
-
-    go(main())
+async def test_a_limit_of_a_plug_in_is_raised_and_recorded():
+    run = execution()
+    with pytest.raises(MaxIterationsError):
+        await drive(run, Work(MaxIterationsError("enough")))
+    assert run.state.finished is not None
+    assert (run.state.finished.stop_reason, run.state.finished.answer) == ("limit", "so far")
 
 
 @pytest.mark.parametrize("on_budget", ["raise", "force_answer"])
-def test_a_budget_that_ran_out_is_raised_or_answered(on_budget: str):
-    async def main() -> None:
-        model = ScriptedModel(["best effort"])
-        run = execution(model, [add], on_budget=on_budget)
-        if on_budget == "raise":
-            with pytest.raises(BudgetExhaustedError):
-                await drive(run, Work(BudgetExhaustedError("used up")))
-        else:
-            assert (await drive(run, Work(BudgetExhaustedError("used up")))).answer == "best effort"
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "budget"
-
-    go(main())
+async def test_a_budget_that_ran_out_is_raised_or_answered(on_budget: str):
+    model = ScriptedModel(["best effort"])
+    run = execution(model, [add], on_budget=on_budget)
+    if on_budget == "raise":
+        with pytest.raises(BudgetExhaustedError):
+            await drive(run, Work(BudgetExhaustedError("used up")))
+    else:
+        assert (await drive(run, Work(BudgetExhaustedError("used up")))).answer == "best effort"
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "budget"
 
 
 @pytest.mark.parametrize("error", [ConfigError("no such tool"), RuntimeError("no idea"), ModelError("gone")])
-def test_what_goes_wrong_after_the_start_is_the_end_of_the_run_and_not_of_the_caller(error: Exception):
-    async def main() -> None:
-        run = execution()
-        result = await drive(run, Work(error))
-        assert (result.stop_reason, result.success) == ("error", False)
-        assert str(error) in str(result.error)
-        assert run.state.finished is not None
-
-    go(main())
+async def test_what_goes_wrong_after_the_start_is_the_end_of_the_run_and_not_of_the_caller(error: Exception):
+    run = execution()
+    result = await drive(run, Work(error))
+    assert (result.stop_reason, result.success) == ("error", False)
+    assert str(error) in str(result.error)
+    assert run.state.finished is not None
 
 
 class Broken(Work):
@@ -299,15 +257,12 @@ class Broken(Work):
 @pytest.mark.parametrize(
     "error", [RuntimeError("first"), BudgetExhaustedError("used up"), MaxIterationsError("enough")]
 )
-def test_an_end_that_fails_itself_is_recorded_all_the_same(error: Exception):
-    async def main() -> None:
-        run = execution(ScriptedModel([]), on_budget="force_answer")
-        with suppress(MaxIterationsError):
-            await drive(run, Broken(error))
-        assert run.state.finished is not None
-        assert str(error) in run.state.finished.error
-
-    go(main())
+async def test_an_end_that_fails_itself_is_recorded_all_the_same(error: Exception):
+    run = execution(ScriptedModel([]), on_budget="force_answer")
+    with suppress(MaxIterationsError):
+        await drive(run, Broken(error))
+    assert run.state.finished is not None
+    assert str(error) in run.state.finished.error
 
 
 # ---- stops from outside
@@ -333,20 +288,17 @@ def test_a_stopped_run_answers_its_open_calls_and_ends_cancelled():
 
 
 @pytest.mark.parametrize("on_budget", ["raise", "force_answer"])
-def test_time_that_is_up_stops_the_run(on_budget: str):
-    async def main() -> None:
-        run = prepared(ScriptedModel([call("hang")]), [hang], budget=Budget(seconds=0.05), on_budget=on_budget)
-        run.begin(Loop())
-        if on_budget == "raise":
-            with pytest.raises(BudgetExhaustedError, match=r"0\.05 seconds is used up"):
-                await run
-        else:
-            result = await run
-            assert isinstance(result.error, BudgetExhaustedError)
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "budget"
-
-    go(main())
+async def test_time_that_is_up_stops_the_run(on_budget: str):
+    run = prepared(ScriptedModel([call("hang")]), [hang], budget=Budget(seconds=0.05), on_budget=on_budget)
+    run.begin(Loop())
+    if on_budget == "raise":
+        with pytest.raises(BudgetExhaustedError, match=r"0\.05 seconds is used up"):
+            await run
+    else:
+        result = await run
+        assert isinstance(result.error, BudgetExhaustedError)
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "budget"
 
 
 def test_who_waits_and_is_cancelled_stops_the_run_too():
@@ -393,20 +345,17 @@ def test_an_abandoned_run_is_left_as_a_crash_would_leave_it():
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_a_run_that_is_stopped_before_its_first_step_ends_cancelled(stored: bool):
-    async def main() -> None:
-        model = ScriptedModel(["never asked for"])
-        journal = MemoryJournal() if stored else None
-        run = prepared(model, journal=journal).begin(Loop())
-        run.cancel()
-        result = await run
-        assert (result.stop_reason, result.success, model.requests) == ("cancelled", False, [])
-        assert [type(record.event) for record in run.records] == [ev.RunStarted, ev.RunFinished]
-        early = prepared(model)
-        early.cancel()
-        assert (await early.begin(Loop())).stop_reason == "cancelled"
-
-    go(main())
+async def test_a_run_that_is_stopped_before_its_first_step_ends_cancelled(stored: bool):
+    model = ScriptedModel(["never asked for"])
+    journal = MemoryJournal() if stored else None
+    run = prepared(model, journal=journal).begin(Loop())
+    run.cancel()
+    result = await run
+    assert (result.stop_reason, result.success, model.requests) == ("cancelled", False, [])
+    assert [type(record.event) for record in run.records] == [ev.RunStarted, ev.RunFinished]
+    early = prepared(model)
+    early.cancel()
+    assert (await early.begin(Loop())).stop_reason == "cancelled"
 
 
 def test_a_run_that_is_stopped_while_it_is_claimed_ends_cancelled():

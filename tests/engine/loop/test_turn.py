@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -45,63 +44,48 @@ def last(run: Execution) -> Any:
 # ---- what is due
 
 
-def test_open_calls_are_run_first():
-    async def main() -> None:
-        run = await ready(ScriptedModel([]), [add], calls=[ADD])
-        await turn(run)
-        assert [step.observation for step in run.state.steps] == ["3"]
-
-    go(main())
+async def test_open_calls_are_run_first():
+    run = await ready(ScriptedModel([]), [add], calls=[ADD])
+    await turn(run)
+    assert [step.observation for step in run.state.steps] == ["3"]
 
 
-def test_then_a_final_result_or_a_proposed_answer_is_concluded_with():
-    async def main() -> None:
-        for events, reason in (
-            ([ev.ThinkDone("loop", 1, AssistantMessage("42"), answer="42")], "answer"),
-            (
-                [ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "42", final=True)],
-                "final_tool",
-            ),
-        ):
-            run = await ready(ScriptedModel([]), [add])
-            await run.emit(*events)
-            await turn(run)
-            assert run.state.finished is not None
-            assert (run.state.finished.answer, run.state.finished.stop_reason) == ("42", reason)
-
-    go(main())
-
-
-def test_a_final_result_that_was_cut_for_the_model_is_the_answer_in_full():
-    async def main() -> None:
-        run = await ready(ScriptedModel([]), [add], calls=[ADD])
-        await run.emit(ev.ToolDone("c1", "add", 1, "sh...", full="short and long", final=True))
+async def test_then_a_final_result_or_a_proposed_answer_is_concluded_with():
+    for events, reason in (
+        ([ev.ThinkDone("loop", 1, AssistantMessage("42"), answer="42")], "answer"),
+        (
+            [ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "42", final=True)],
+            "final_tool",
+        ),
+    ):
+        run = await ready(ScriptedModel([]), [add])
+        await run.emit(*events)
         await turn(run)
         assert run.state.finished is not None
-        assert run.state.finished.answer == "short and long"
-
-    go(main())
+        assert (run.state.finished.answer, run.state.finished.stop_reason) == ("42", reason)
 
 
-def test_otherwise_the_model_is_asked():
-    async def main() -> None:
-        run = await ready(ScriptedModel([[call("add", a=1, b=2)]]), [add])
-        await turn(run)
-        assert [open_call.call.name for open_call in run.state.calls.pending()] == ["add"]
-        assert run.state.iteration == 1
-
-    go(main())
+async def test_a_final_result_that_was_cut_for_the_model_is_the_answer_in_full():
+    run = await ready(ScriptedModel([]), [add], calls=[ADD])
+    await run.emit(ev.ToolDone("c1", "add", 1, "sh...", full="short and long", final=True))
+    await turn(run)
+    assert run.state.finished is not None
+    assert run.state.finished.answer == "short and long"
 
 
-def test_at_the_limit_the_model_is_not_asked_again():
-    async def main() -> None:
-        run = await ready(ScriptedModel([]), [add], max_iterations=1, on_limit="fallback")
-        await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "3"))
-        await turn(run)
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "limit"
+async def test_otherwise_the_model_is_asked():
+    run = await ready(ScriptedModel([[call("add", a=1, b=2)]]), [add])
+    await turn(run)
+    assert [open_call.call.name for open_call in run.state.calls.pending()] == ["add"]
+    assert run.state.iteration == 1
 
-    go(main())
+
+async def test_at_the_limit_the_model_is_not_asked_again():
+    run = await ready(ScriptedModel([]), [add], max_iterations=1, on_limit="fallback")
+    await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "3"))
+    await turn(run)
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "limit"
 
 
 def test_rounds_are_reviewed_once_also_when_the_model_has_to_be_asked_twice():
@@ -171,57 +155,45 @@ def unreadable(count: int, text: str = "It is 3.") -> list[ev.ThinkDone]:
     return [ev.ThinkDone("loop", n + 1, AssistantMessage(text), problem="it is not JSON") for n in range(count)]
 
 
-def test_an_unreadable_reply_is_sent_back():
-    async def main() -> None:
-        run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add])
-        await run.emit(*unreadable(1))
+async def test_an_unreadable_reply_is_sent_back():
+    run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add])
+    await run.emit(*unreadable(1))
+    await turn(run)
+    added = last(run)
+    assert (added.component, added.message.kind) == ("repair", "reformat")
+    assert run.state.turn.problem == ""
+
+
+async def test_after_as_many_as_are_allowed_its_words_are_the_unsuccessful_answer():
+    for text, answer, reason in (("It is 3.", "It is 3.", "answer"), ('{"reasoning": "SECRET', "", "empty")):
+        run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=1))
+        await run.emit(*unreadable(2, text))
         await turn(run)
-        added = last(run)
-        assert (added.component, added.message.kind) == ("repair", "reformat")
-        assert run.state.turn.problem == ""
-
-    go(main())
+        end = run.state.finished
+        assert end is not None
+        assert (end.answer, end.stop_reason, end.success) == (answer, reason, False)
 
 
-def test_after_as_many_as_are_allowed_its_words_are_the_unsuccessful_answer():
-    async def main() -> None:
-        for text, answer, reason in (("It is 3.", "It is 3.", "answer"), ('{"reasoning": "SECRET', "", "empty")):
-            run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=1))
-            await run.emit(*unreadable(2, text))
-            await turn(run)
-            end = run.state.finished
-            assert end is not None
-            assert (end.answer, end.stop_reason, end.success) == (answer, reason, False)
-
-    go(main())
+async def test_who_has_to_answer_and_cannot_be_read_is_stuck():
+    run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=0))
+    await run.emit(ev.AnswerOnly("looping"), *unreadable(1))
+    await turn(run)
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "stuck"
 
 
-def test_who_has_to_answer_and_cannot_be_read_is_stuck():
-    async def main() -> None:
-        run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=0))
-        await run.emit(ev.AnswerOnly("looping"), *unreadable(1))
-        await turn(run)
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "stuck"
-
-    go(main())
-
-
-def test_a_repair_counts_as_an_iteration_unless_the_policy_says_otherwise():
-    async def main() -> None:
-        run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], max_iterations=1, on_limit="fallback")
-        await run.emit(*unreadable(1))
-        await turn(run)
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "limit"
-        policy = RepairPolicy(counts_as_iteration=False)
-        readable = '{"type": "final_answer", "answer": "fine"}'
-        free = await ready(ScriptedModel([readable], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
-        await free.emit(*unreadable(1))
-        await turn(free)
-        assert (free.state.answer.candidate, free.state.iteration) == ("fine", 1)
-
-    go(main())
+async def test_a_repair_counts_as_an_iteration_unless_the_policy_says_otherwise():
+    run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], max_iterations=1, on_limit="fallback")
+    await run.emit(*unreadable(1))
+    await turn(run)
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "limit"
+    policy = RepairPolicy(counts_as_iteration=False)
+    readable = '{"type": "final_answer", "answer": "fine"}'
+    free = await ready(ScriptedModel([readable], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
+    await free.emit(*unreadable(1))
+    await turn(free)
+    assert (free.state.answer.candidate, free.state.iteration) == ("fine", 1)
 
 
 def test_a_repair_of_its_own_waits_a_little_longer_each_time():
@@ -235,18 +207,15 @@ def test_a_repair_of_its_own_waits_a_little_longer_each_time():
     assert go_virtual(main())[1] == pytest.approx(4.0)
 
 
-def test_native_calls_that_cannot_be_read_twice_lead_to_a_dialect_that_asks_less():
-    async def main() -> None:
-        run = await ready(ScriptedModel([]), [add])
-        await run.emit(*unreadable(2))
-        await turn(run)
-        assert run.current.dialect.name != "native"
-        chosen = await ready(ScriptedModel([]), [add], dialect="native")
-        await chosen.emit(*unreadable(2))
-        await turn(chosen)
-        assert chosen.current.dialect.name == "native"
-
-    go(main())
+async def test_native_calls_that_cannot_be_read_twice_lead_to_a_dialect_that_asks_less():
+    run = await ready(ScriptedModel([]), [add])
+    await run.emit(*unreadable(2))
+    await turn(run)
+    assert run.current.dialect.name != "native"
+    chosen = await ready(ScriptedModel([]), [add], dialect="native")
+    await chosen.emit(*unreadable(2))
+    await turn(chosen)
+    assert chosen.current.dialect.name == "native"
 
 
 # ---- failed calls
@@ -259,29 +228,23 @@ def failed(name: str = "add") -> list[Any]:
     ]
 
 
-def test_a_failed_call_is_given_back_for_repair_where_the_policy_says_so():
-    async def main() -> None:
-        model = ScriptedModel([[call("add", a=1, b=2)]])
-        run = await ready(model, [add], repair=RepairPolicy(max_tool=1), prompts={"repair_call": "FIX {tool}"})
-        await run.emit(*failed())
-        await turn(run)
-        assert model.requests[-1].messages[-1] == UserMessage("FIX add", kind="reformat")
-        assert [event.component for event in recorded(run, ev.ThinkStarted)] == ["repair"]
-        assert run.state.iteration == 1
-
-    go(main())
+async def test_a_failed_call_is_given_back_for_repair_where_the_policy_says_so():
+    model = ScriptedModel([[call("add", a=1, b=2)]])
+    run = await ready(model, [add], repair=RepairPolicy(max_tool=1), prompts={"repair_call": "FIX {tool}"})
+    await run.emit(*failed())
+    await turn(run)
+    assert model.requests[-1].messages[-1] == UserMessage("FIX add", kind="reformat")
+    assert [event.component for event in recorded(run, ev.ThinkStarted)] == ["repair"]
+    assert run.state.iteration == 1
 
 
 @pytest.mark.parametrize(("policy", "rounds"), [(RepairPolicy(), 1), (RepairPolicy(max_tool=1), 2)])
-def test_otherwise_the_loop_goes_on(policy: RepairPolicy, rounds: int):
-    async def main() -> None:
-        run = await ready(ScriptedModel(["done"]), [add], repair=policy)
-        for _ in range(rounds):
-            await run.emit(*failed())
-        await turn(run)
-        assert [event.component for event in recorded(run, ev.ThinkStarted)] == ["loop"]
-
-    go(main())
+async def test_otherwise_the_loop_goes_on(policy: RepairPolicy, rounds: int):
+    run = await ready(ScriptedModel(["done"]), [add], repair=policy)
+    for _ in range(rounds):
+        await run.emit(*failed())
+    await turn(run)
+    assert [event.component for event in recorded(run, ev.ThinkStarted)] == ["loop"]
 
 
 # ---- a model that fails for good
@@ -298,58 +261,46 @@ class Smaller(Plugin):
         return answer
 
 
-def test_a_request_that_is_too_long_is_made_smaller_once():
-    async def main() -> None:
-        too_long = ContextOverflowError("too long", status=400)
-        run = await ready(
-            ScriptedModel([too_long, too_long]), [add], plugins=[Smaller(ModelError("busy")), Smaller(True, True)]
-        )
-        await turn(run)
-        assert run.state.finished is None
-        assert run.overflows == 1
-        await turn(run)
-        assert run.state.finished is not None
-        assert run.state.finished.error_type == "ContextOverflowError"
-
-    go(main())
+async def test_a_request_that_is_too_long_is_made_smaller_once():
+    too_long = ContextOverflowError("too long", status=400)
+    run = await ready(
+        ScriptedModel([too_long, too_long]), [add], plugins=[Smaller(ModelError("busy")), Smaller(True, True)]
+    )
+    await turn(run)
+    assert run.state.finished is None
+    assert run.overflows == 1
+    await turn(run)
+    assert run.state.finished is not None
+    assert run.state.finished.error_type == "ContextOverflowError"
 
 
-def test_when_nobody_can_make_it_smaller_the_next_model_is_taken():
-    async def main() -> None:
-        too_long = ContextOverflowError("too long", status=400)
-        run = await ready(
-            ScriptedModel([too_long]), [add], plugins=[Smaller(False)], fallbacks=[ScriptedModel([], name="big")]
-        )
-        await turn(run)
-        assert run.current.model.name == "big"
-
-    go(main())
+async def test_when_nobody_can_make_it_smaller_the_next_model_is_taken():
+    too_long = ContextOverflowError("too long", status=400)
+    run = await ready(
+        ScriptedModel([too_long]), [add], plugins=[Smaller(False)], fallbacks=[ScriptedModel([], name="big")]
+    )
+    await turn(run)
+    assert run.current.model.name == "big"
 
 
 @pytest.mark.parametrize(("text", "status"), [("tools are not supported", 400), ("unknown field: functions", 422)])
-def test_a_provider_without_native_tools_is_spoken_to_in_text(text: str, status: int):
-    async def main() -> None:
-        run = await ready(ScriptedModel([RequestRefusedError(text, status=status), "fine"]), [add])
-        await turn(run)
-        assert run.current.dialect.name != "native"
-        await turn(run)
-        assert run.state.iteration == 1
-
-    go(main())
+async def test_a_provider_without_native_tools_is_spoken_to_in_text(text: str, status: int):
+    run = await ready(ScriptedModel([RequestRefusedError(text, status=status), "fine"]), [add])
+    await turn(run)
+    assert run.current.dialect.name != "native"
+    await turn(run)
+    assert run.state.iteration == 1
 
 
 @pytest.mark.parametrize(
     "error",
     [RequestRefusedError("no credit", status=402), RequestRefusedError("tools?", status=403), ModelError("tool")],
 )
-def test_any_other_refusal_ends_the_run(error: ModelError):
-    async def main() -> None:
-        run = await ready(ScriptedModel([error]), [add])
-        await turn(run)
-        assert run.state.finished is not None
-        assert (run.state.finished.stop_reason, run.current.dialect.name) == ("error", "native")
-
-    go(main())
+async def test_any_other_refusal_ends_the_run(error: ModelError):
+    run = await ready(ScriptedModel([error]), [add])
+    await turn(run)
+    assert run.state.finished is not None
+    assert (run.state.finished.stop_reason, run.current.dialect.name) == ("error", "native")
 
 
 class ReadWhere(CodeDialect, frozen=True):
@@ -364,13 +315,9 @@ class ReadWhere(CodeDialect, frozen=True):
 
 
 @pytest.mark.parametrize(("size", "here"), [(10, True), (LONG, False)])
-def test_a_long_reply_is_read_beside_the_event_loop(size: int, here: bool):
+async def test_a_long_reply_is_read_beside_the_event_loop(size: int, here: bool):
     add_dialect(ReadWhere())  # pyright: ignore[reportArgumentType] - frozen, like every dialect
     ReadWhere.threads.clear()
-
-    async def main() -> None:
-        result = await Agent(ScriptedModel(["x" * size]), [add], dialect="read_where").run("?")
-        assert len(result.answer) == size
-        assert (ReadWhere.threads[0] is threading.current_thread()) is here
-
-    asyncio.run(main())
+    result = await Agent(ScriptedModel(["x" * size]), [add], dialect="read_where").run("?")
+    assert len(result.answer) == size
+    assert (ReadWhere.threads[0] is threading.current_thread()) is here

@@ -101,23 +101,20 @@ def test_the_result_of_a_tool_is_never_refused():
     assert "old.doc: application/msword. You cannot read files of this type" in text
 
 
-def test_a_replay_a_fork_and_a_resume_see_the_same_bytes(tmp_path: Path):
-    async def main() -> None:
-        journal: Journal = open_journal(str(tmp_path / "j.db"))
-        scripted = ScriptedModel([{"name": "draw"}, "done"], abilities={"documents": False})
-        result = await Agent(scripted, tools=[draw], journal=journal).run(["see", PNG, TABLE])
-        records = await journal.load(result.run_id)
-        assert replay(records).same
-        assert replay(records).requests == 2
-        copy = await fork(journal, result.run_id, 2)
-        again = ScriptedModel([{"name": "draw"}, "done"], abilities={"documents": False})
-        await Agent(again, tools=[draw], journal=journal).resume(copy)
-        assert again.requests[-1].messages[:2] == scripted.requests[-1].messages[:2]
-        await journal.delete(result.run_id)
-        assert replay(await journal.load(copy)).same
-        await journal.aclose()
-
-    go(main())
+async def test_a_replay_a_fork_and_a_resume_see_the_same_bytes(tmp_path: Path):
+    journal: Journal = open_journal(str(tmp_path / "j.db"))
+    scripted = ScriptedModel([{"name": "draw"}, "done"], abilities={"documents": False})
+    result = await Agent(scripted, tools=[draw], journal=journal).run(["see", PNG, TABLE])
+    records = await journal.load(result.run_id)
+    assert replay(records).same
+    assert replay(records).requests == 2
+    copy = await fork(journal, result.run_id, 2)
+    again = ScriptedModel([{"name": "draw"}, "done"], abilities={"documents": False})
+    await Agent(again, tools=[draw], journal=journal).resume(copy)
+    assert again.requests[-1].messages[:2] == scripted.requests[-1].messages[:2]
+    await journal.delete(result.run_id)
+    assert replay(await journal.load(copy)).same
+    await journal.aclose()
 
 
 def test_a_model_that_takes_over_is_given_the_text():

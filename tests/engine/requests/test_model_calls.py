@@ -131,21 +131,18 @@ def raised(error: Exception, *, after: Exception) -> Exception:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_whatever_an_adapter_raises_is_a_failure_of_the_model(error: BaseException, requests: int):
-    async def main() -> None:
-        model = Streaming(*[[TextDelta("par"), error] for _ in range(3)])
-        run = await started(model, retry=AT_ONCE)
-        with pytest.raises(ModelError) as failure:
-            await call_model(run, REQUEST, 1)
-        assert (len(model.requests), model.closed) == (requests, requests)
-        assert failure.value.__cause__ is error
-        assert str(failure.value).startswith(f"{model.name}: {type(error).__name__}")
-        assert len(recorded(run, ev.ThinkFailed)) == requests
-
-    go(main())
+async def test_whatever_an_adapter_raises_is_a_failure_of_the_model(error: BaseException, requests: int):
+    model = Streaming(*[[TextDelta("par"), error] for _ in range(3)])
+    run = await started(model, retry=AT_ONCE)
+    with pytest.raises(ModelError) as failure:
+        await call_model(run, REQUEST, 1)
+    assert (len(model.requests), model.closed) == (requests, requests)
+    assert failure.value.__cause__ is error
+    assert str(failure.value).startswith(f"{model.name}: {type(error).__name__}")
+    assert len(recorded(run, ev.ThinkFailed)) == requests
 
 
-def test_the_failure_of_an_adapter_before_its_stream_and_of_its_clean_up_counts_too():
+async def test_the_failure_of_an_adapter_before_its_stream_and_of_its_clean_up_counts_too():
     class Odd(ScriptedModel):
         def stream(self, request: Request) -> Any:
             self.requests.append(request)
@@ -163,12 +160,9 @@ def test_the_failure_of_an_adapter_before_its_stream_and_of_its_clean_up_counts_
                 if len(self.requests) == 2:
                     raise OSError("in the clean-up")
 
-    async def main() -> None:
-        model = Odd([])
-        reply, _ = await call_model(await started(model, retry=AT_ONCE), REQUEST, 1)
-        assert (reply.text, len(model.requests)) == ("fine", 3)
-
-    go(main())
+    model = Odd([])
+    reply, _ = await call_model(await started(model, retry=AT_ONCE), REQUEST, 1)
+    assert (reply.text, len(model.requests)) == ("fine", 3)
 
 
 def test_a_run_goes_to_the_next_model_or_ends_when_an_adapter_raises_anything():
@@ -189,17 +183,14 @@ def test_a_run_goes_to_the_next_model_or_ends_when_an_adapter_raises_anything():
     ],
     ids=["transient", "refused", "too long", "a day"],
 )
-def test_what_cannot_help_is_not_tried_again(error: ModelError, requests: int):
-    async def main() -> None:
-        model = ScriptedModel([error], repeat_last=True)
-        run = await started(model, retry=AT_ONCE)
-        with pytest.raises(type(error)):
-            await call_model(run, REQUEST, 1)
-        assert len(model.requests) == requests
-        failures = recorded(run, ev.ThinkFailed)
-        assert [failed.wait is None for failed in failures] == [False] * (requests - 1) + [True]
-
-    go(main())
+async def test_what_cannot_help_is_not_tried_again(error: ModelError, requests: int):
+    model = ScriptedModel([error], repeat_last=True)
+    run = await started(model, retry=AT_ONCE)
+    with pytest.raises(type(error)):
+        await call_model(run, REQUEST, 1)
+    assert len(model.requests) == requests
+    failures = recorded(run, ev.ThinkFailed)
+    assert [failed.wait is None for failed in failures] == [False] * (requests - 1) + [True]
 
 
 def test_what_was_shown_of_a_failed_attempt_is_void():
@@ -229,41 +220,32 @@ def test_an_attempt_of_which_nothing_was_shown_needs_no_reset():
 # ---- streams
 
 
-def test_a_stream_without_a_reply_is_a_bad_reply():
-    async def main() -> None:
-        with pytest.raises(BadReplyError, match="without a reply"):
-            await call_model(await started(Streaming([TextDelta("x")])), REQUEST, 1)
-
-    go(main())
+async def test_a_stream_without_a_reply_is_a_bad_reply():
+    with pytest.raises(BadReplyError, match="without a reply"):
+        await call_model(await started(Streaming([TextDelta("x")])), REQUEST, 1)
 
 
-def test_a_stream_is_closed_when_it_breaks_or_the_run_is_stopped():
-    async def main() -> None:
-        broken = Streaming([TextDelta("x"), RequestRefusedError("no")])
-        with pytest.raises(RequestRefusedError):
-            await call_model(await started(broken), REQUEST, 1)
-        assert broken.closed == 1
-        endless = Streaming([TextDelta("x")] * 1_000)
-        run = await started(endless)
-        run.life.stop("cancelled")
-        with pytest.raises(asyncio.CancelledError):
-            await call_model(run, REQUEST, 1)
-        assert endless.closed == 1
-
-    go(main())
-
-
-def test_text_and_reasoning_are_shown_only_to_those_who_watch():
-    async def main() -> None:
-        parts = [ReasoningDelta("hm"), TextDelta(""), TextDelta("x"), Reply("x")]
-        run = await started(Streaming(parts, parts), stream_thoughts=True)
+async def test_a_stream_is_closed_when_it_breaks_or_the_run_is_stopped():
+    broken = Streaming([TextDelta("x"), RequestRefusedError("no")])
+    with pytest.raises(RequestRefusedError):
+        await call_model(await started(broken), REQUEST, 1)
+    assert broken.closed == 1
+    endless = Streaming([TextDelta("x")] * 1_000)
+    run = await started(endless)
+    run.life.stop("cancelled")
+    with pytest.raises(asyncio.CancelledError):
         await call_model(run, REQUEST, 1)
-        seen: list[Any] = []
-        run.log.subscribe(lambda record: seen.append(record.event))
-        await call_model(run, REQUEST, 1)
-        assert seen == [ev.TextStreamed("loop", 1, "hm", reasoning=True), ev.AnswerDelta("x", provisional=True)]
+    assert endless.closed == 1
 
-    go(main())
+
+async def test_text_and_reasoning_are_shown_only_to_those_who_watch():
+    parts = [ReasoningDelta("hm"), TextDelta(""), TextDelta("x"), Reply("x")]
+    run = await started(Streaming(parts, parts), stream_thoughts=True)
+    await call_model(run, REQUEST, 1)
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    await call_model(run, REQUEST, 1)
+    assert seen == [ev.TextStreamed("loop", 1, "hm", reasoning=True), ev.AnswerDelta("x", provisional=True)]
 
 
 def test_half_of_a_surrogate_pair_of_an_adapter_is_replaced():
@@ -279,65 +261,50 @@ def test_half_of_a_surrogate_pair_of_an_adapter_is_replaced():
     assert (seen[-1].answer, seen[-1].stop_reason) == ("a\ufffd", "answer")
 
 
-def test_what_writes_the_answer_streams_the_answer():
-    async def main() -> None:
-        run = await started(Streaming([TextDelta("4"), ReasoningDelta("hm"), Reply("4")]))
-        seen: list[Any] = []
-        run.log.subscribe(lambda record: seen.append(record.event))
-        await call_model(run, REQUEST.replace(component="synthesis"), 1)
-        assert seen == [ev.AnswerDelta("4"), ev.TextStreamed("synthesis", 1, "hm", reasoning=True)]
-
-    go(main())
+async def test_what_writes_the_answer_streams_the_answer():
+    run = await started(Streaming([TextDelta("4"), ReasoningDelta("hm"), Reply("4")]))
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    await call_model(run, REQUEST.replace(component="synthesis"), 1)
+    assert seen == [ev.AnswerDelta("4"), ev.TextStreamed("synthesis", 1, "hm", reasoning=True)]
 
 
 @pytest.mark.parametrize(("component", "early"), [("loop", True), ("repair", True), ("planner", False)])
-def test_only_calls_of_the_conversation_may_start_early(component: str, early: bool):
-    async def main() -> None:
-        parts = [CallDelta(0, "c", "add"), CallDelta(0, arguments='{"a": 1, "b": 2}', done=True), Reply("x")]
-        run = await started(Streaming(parts), [add])
-        await call_model(run, REQUEST.replace(component=component), 1)
-        task = run.early.take(ToolCall("c", "add", {"a": 1, "b": 2}))
-        assert (task is not None) is early
-        if task is not None:
-            assert (await task).content == "3"
-
-    go(main())
+async def test_only_calls_of_the_conversation_may_start_early(component: str, early: bool):
+    parts = [CallDelta(0, "c", "add"), CallDelta(0, arguments='{"a": 1, "b": 2}', done=True), Reply("x")]
+    run = await started(Streaming(parts), [add])
+    await call_model(run, REQUEST.replace(component=component), 1)
+    task = run.early.take(ToolCall("c", "add", {"a": 1, "b": 2}))
+    assert (task is not None) is early
+    if task is not None:
+        assert (await task).content == "3"
 
 
 # ---- money
 
 
-def test_a_reply_is_priced_and_counted_as_a_request():
-    async def main() -> None:
-        reply = Reply("x", usage=Usage(1_000_000, 100_000))
-        run = await started(Streaming([reply]))
-        priced, _ = await call_model(run, REQUEST, 1)
-        assert (priced.usage.requests, priced.usage.cost) == (1, None)
-        model = ScriptedModel([reply], profile=PRICED)
-        priced, _ = await call_model(await started(model), REQUEST, 1)
-        assert priced.usage.requests == 1
-        assert priced.usage.cost is not None
-
-    go(main())
+async def test_a_reply_is_priced_and_counted_as_a_request():
+    reply = Reply("x", usage=Usage(1_000_000, 100_000))
+    run = await started(Streaming([reply]))
+    priced, _ = await call_model(run, REQUEST, 1)
+    assert (priced.usage.requests, priced.usage.cost) == (1, None)
+    model = ScriptedModel([reply], profile=PRICED)
+    priced, _ = await call_model(await started(model), REQUEST, 1)
+    assert priced.usage.requests == 1
+    assert priced.usage.cost is not None
 
 
-def test_a_cost_the_provider_states_is_believed():
-    async def main() -> None:
-        model = ScriptedModel([Reply("x", usage=Usage(10, 10, requests=1, cost=0.5))], profile=PRICED)
-        assert (await call_model(await started(model), REQUEST, 1))[0].usage.cost == 0.5
-
-    go(main())
+async def test_a_cost_the_provider_states_is_believed():
+    model = ScriptedModel([Reply("x", usage=Usage(10, 10, requests=1, cost=0.5))], profile=PRICED)
+    assert (await call_model(await started(model), REQUEST, 1))[0].usage.cost == 0.5
 
 
-def test_a_call_that_does_not_fit_the_budget_is_not_made():
-    async def main() -> None:
-        model = ScriptedModel(["x"])
-        run = await started(model, budget=Budget(output_tokens=15))
-        with pytest.raises(BudgetExhaustedError):
-            await call_model(run, REQUEST, 1)
-        assert model.requests == []
-
-    go(main())
+async def test_a_call_that_does_not_fit_the_budget_is_not_made():
+    model = ScriptedModel(["x"])
+    run = await started(model, budget=Budget(output_tokens=15))
+    with pytest.raises(BudgetExhaustedError):
+        await call_model(run, REQUEST, 1)
+    assert model.requests == []
 
 
 @pytest.mark.parametrize(
@@ -349,65 +316,53 @@ def test_a_call_that_does_not_fit_the_budget_is_not_made():
     ],
     ids=["reply", "failure", "cut off"],
 )
-def test_whatever_ends_a_call_its_reservation_is_settled(entry: Any, spent: Usage):
-    async def main() -> None:
-        run = await started(Streaming([entry]), budget=Budget(requests=5))
-        with suppress(ModelError, asyncio.CancelledError):
-            await call_model(run, REQUEST, 1)
-        assert run.budget.reserved == NO_USAGE
-        assert run.budget.spent == spent
-
-    go(main())
-
-
-def test_a_budget_that_forces_an_answer_keeps_its_share():
-    async def main() -> None:
-        run = await started(ScriptedModel(["x"], repeat_last=True), budget=Budget(requests=2), on_budget="force_answer")
+async def test_whatever_ends_a_call_its_reservation_is_settled(entry: Any, spent: Usage):
+    run = await started(Streaming([entry]), budget=Budget(requests=5))
+    with suppress(ModelError, asyncio.CancelledError):
         await call_model(run, REQUEST, 1)
-        with pytest.raises(BudgetExhaustedError):
-            await call_model(run, REQUEST, 2)
-        with pytest.raises(BudgetExhaustedError):
-            await call_model(run, REQUEST.replace(component="planner"), 2)
-        await call_model(run, REQUEST.replace(component="final"), 2)
+    assert run.budget.reserved == NO_USAGE
+    assert run.budget.spent == spent
 
-    go(main())
+
+async def test_a_budget_that_forces_an_answer_keeps_its_share():
+    run = await started(ScriptedModel(["x"], repeat_last=True), budget=Budget(requests=2), on_budget="force_answer")
+    await call_model(run, REQUEST, 1)
+    with pytest.raises(BudgetExhaustedError):
+        await call_model(run, REQUEST, 2)
+    with pytest.raises(BudgetExhaustedError):
+        await call_model(run, REQUEST.replace(component="planner"), 2)
+    await call_model(run, REQUEST.replace(component="final"), 2)
 
 
 # ---- calls beside the conversation
 
 
-def test_advice_is_recorded_with_what_was_sent():
-    async def main() -> None:
-        run = await started(ScriptedModel(["fine"]), temperature=0.7, max_tokens=99)
-        own = run.state.conversation.window[0].message
-        other = UserMessage("is it going well?")
-        reply = await ask(run, "observer", [own, other], max_tokens=5)
-        begun, done = recorded(run, ev.ThinkStarted, ev.ThinkDone)
-        assert begun.messages == (ev.Sent(seq=0), ev.Sent(message=other))
-        assert (done.component, done.message.text, done.digest) == ("observer", "fine", begun.digest)
-        assert reply.text == "fine"
-        (request,) = run.current.model.requests  # type: ignore[attr-defined]
-        assert (request.component, request.temperature, request.max_tokens) == ("observer", 0.7, 5)
-
-    go(main())
+async def test_advice_is_recorded_with_what_was_sent():
+    run = await started(ScriptedModel(["fine"]), temperature=0.7, max_tokens=99)
+    own = run.state.conversation.window[0].message
+    other = UserMessage("is it going well?")
+    reply = await ask(run, "observer", [own, other], max_tokens=5)
+    begun, done = recorded(run, ev.ThinkStarted, ev.ThinkDone)
+    assert begun.messages == (ev.Sent(seq=0), ev.Sent(message=other))
+    assert (done.component, done.message.text, done.digest) == ("observer", "fine", begun.digest)
+    assert reply.text == "fine"
+    (request,) = run.current.model.requests  # type: ignore[attr-defined]
+    assert (request.component, request.temperature, request.max_tokens) == ("observer", 0.7, 5)
 
 
-def test_advice_that_is_in_the_log_is_not_asked_for_again():
-    async def main() -> None:
-        call = Reply(calls=(RawCall("c", "choose", '{"tools": ["add"]}'),), reasoning="hm")
-        first = await started(ScriptedModel([call]))
-        await ask(first, "selection", QUESTION)
-        silent = ScriptedModel([])
-        again = execution(silent, records=first.log.records)
-        reply = await ask(again, "selection", QUESTION)
-        assert (reply.calls[0].arguments, reply.reasoning) == ('{"tools": ["add"]}', "hm")
-        assert reply.usage == NO_USAGE
-        with pytest.raises(ModelError):
-            await ask(again, "selection", QUESTION)
-        with pytest.raises(ModelError):
-            await ask(execution(silent, records=first.log.records), "selection", [UserMessage("something else")])
-
-    go(main())
+async def test_advice_that_is_in_the_log_is_not_asked_for_again():
+    call = Reply(calls=(RawCall("c", "choose", '{"tools": ["add"]}'),), reasoning="hm")
+    first = await started(ScriptedModel([call]))
+    await ask(first, "selection", QUESTION)
+    silent = ScriptedModel([])
+    again = execution(silent, records=first.log.records)
+    reply = await ask(again, "selection", QUESTION)
+    assert (reply.calls[0].arguments, reply.reasoning) == ('{"tools": ["add"]}', "hm")
+    assert reply.usage == NO_USAGE
+    with pytest.raises(ModelError):
+        await ask(again, "selection", QUESTION)
+    with pytest.raises(ModelError):
+        await ask(execution(silent, records=first.log.records), "selection", [UserMessage("something else")])
 
 
 def test_the_fee_of_the_providers_searches_is_in_the_cost_where_it_is_known():
@@ -426,18 +381,14 @@ def test_the_fee_of_the_providers_searches_is_in_the_cost_where_it_is_known():
 
 @pytest.mark.parametrize("of", [TextDelta, ReasoningDelta])
 @pytest.mark.parametrize("size", [20, 40_000])
-def test_the_event_loop_goes_on_while_much_is_shown_at_once(of: Any, size: int):
+async def test_the_event_loop_goes_on_while_much_is_shown_at_once(of: Any, size: int):
     text = "Word after word. " * 2_000
     parts = [of(text[at : at + size]) for at in range(0, len(text), size)]
     shown: list[tuple[int, str]] = []
-
-    async def main() -> None:
-        model = Streaming([*parts, Reply("Done." if of is ReasoningDelta else text)])
-        run = await started(model, stream_thoughts=True)
-        async with counted_turns() as turns:
-            run.log.subscribe(lambda record: shown.append((turns[0], getattr(record.event, "text", ""))))
-            await call_model(run, REQUEST, 1)
-
-    go(main())
+    model = Streaming([*parts, Reply("Done." if of is ReasoningDelta else text)])
+    run = await started(model, stream_thoughts=True)
+    async with counted_turns() as turns:
+        run.log.subscribe(lambda record: shown.append((turns[0], getattr(record.event, "text", ""))))
+        await call_model(run, REQUEST, 1)
     assert "".join(piece for _, piece in shown).strip() == text.strip()
     assert len({turn for turn, _ in shown}) > 10

@@ -46,14 +46,11 @@ def test_a_budget_below_the_longest_reply_caps_the_reply(budget: Budget):
     assert 250 < request.max_tokens < 2_000
 
 
-def test_the_cap_is_on_record():
-    async def main() -> None:
-        run = await started(ScriptedModel(["x"]), budget=Budget(output_tokens=30))
-        await call_model(run, REQUEST, 3)
-        assert recorded(run, ev.ReplyCapped) == [ev.ReplyCapped("loop", 3, 30)]
-        assert run.current.model.requests[0].max_tokens == 30  # type: ignore[attr-defined]
-
-    go(main())
+async def test_the_cap_is_on_record():
+    run = await started(ScriptedModel(["x"]), budget=Budget(output_tokens=30))
+    await call_model(run, REQUEST, 3)
+    assert recorded(run, ev.ReplyCapped) == [ev.ReplyCapped("loop", 3, 30)]
+    assert run.current.model.requests[0].max_tokens == 30  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("left", "made"), [(15, 0), (16, 1)])
@@ -98,19 +95,16 @@ def test_a_provider_that_reports_no_usage_is_settled_with_an_estimate():
     assert done.usage.cost
 
 
-def test_only_the_part_that_is_not_reported_is_estimated():
-    async def main() -> None:
-        run = await started(budget=Budget(tokens=10_000))
-        run.current.model = ScriptedModel([Reply("x" * 320, usage=Usage(70, requests=1))])
-        reply, _ = await call_model(run, REQUEST, 1)
-        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (70, 101)
-        assert reply.usage.estimated_tokens == 101
-        run.current.model = ScriptedModel([Reply(calls=(RawCall("c", "f", "{}"),), usage=Usage(0, 9, requests=1))])
-        reply, _ = await call_model(run, REQUEST, 1)
-        assert reply.usage.input_tokens == reply.usage.estimated_tokens > 0
-        assert reply.usage.output_tokens == 9
-
-    go(main())
+async def test_only_the_part_that_is_not_reported_is_estimated():
+    run = await started(budget=Budget(tokens=10_000))
+    run.current.model = ScriptedModel([Reply("x" * 320, usage=Usage(70, requests=1))])
+    reply, _ = await call_model(run, REQUEST, 1)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (70, 101)
+    assert reply.usage.estimated_tokens == 101
+    run.current.model = ScriptedModel([Reply(calls=(RawCall("c", "f", "{}"),), usage=Usage(0, 9, requests=1))])
+    reply, _ = await call_model(run, REQUEST, 1)
+    assert reply.usage.input_tokens == reply.usage.estimated_tokens > 0
+    assert reply.usage.output_tokens == 9
 
 
 def test_without_a_budget_nothing_is_estimated():
@@ -139,49 +133,40 @@ class Breaking(ScriptedModel):
     [(BadReplyError("broken off"), 101), (ModelError("gone"), 101), (TransientModelError("busy"), None)],
     ids=["not a reply", "broken off", "refused"],
 )
-def test_an_attempt_that_fails_half_way_is_settled_with_what_arrived(error: ModelError, output: int | None):
-    async def main() -> None:
-        run = await started(Breaking(error), budget=Budget(tokens=10_000), retry={"attempts": 1})
-        with pytest.raises(type(error)):
-            await call_model(run, REQUEST, 1)
-        (failed,) = recorded(run, ev.ThinkFailed)
-        assert run.budget.reserved == NO_USAGE
-        assert run.budget.spent == failed.usage == run.state.usage
-        expected = Usage(requests=1) if output is None else Usage(12, output, requests=1, estimated_tokens=12 + output)
-        assert failed.usage == expected
-
-    go(main())
+async def test_an_attempt_that_fails_half_way_is_settled_with_what_arrived(error: ModelError, output: int | None):
+    run = await started(Breaking(error), budget=Budget(tokens=10_000), retry={"attempts": 1})
+    with pytest.raises(type(error)):
+        await call_model(run, REQUEST, 1)
+    (failed,) = recorded(run, ev.ThinkFailed)
+    assert run.budget.reserved == NO_USAGE
+    assert run.budget.spent == failed.usage == run.state.usage
+    expected = Usage(requests=1) if output is None else Usage(12, output, requests=1, estimated_tokens=12 + output)
+    assert failed.usage == expected
 
 
-def test_a_request_that_is_cut_off_is_in_the_log_with_what_it_is_held_to_have_cost():
-    async def main() -> None:
-        run = await started(Breaking(None), budget=Budget(tokens=10_000))
-        task = asyncio.ensure_future(call_model(run, REQUEST, 1))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        (failed,) = recorded(run, ev.ThinkFailed)
-        assert failed.wait is None
-        assert failed.usage.estimated_tokens == failed.usage.total_tokens == run.state.usage.total_tokens > 100
-        assert run.budget.spent == run.state.usage
-
-    go(main())
+async def test_a_request_that_is_cut_off_is_in_the_log_with_what_it_is_held_to_have_cost():
+    run = await started(Breaking(None), budget=Budget(tokens=10_000))
+    task = asyncio.ensure_future(call_model(run, REQUEST, 1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (failed,) = recorded(run, ev.ThinkFailed)
+    assert failed.wait is None
+    assert failed.usage.estimated_tokens == failed.usage.total_tokens == run.state.usage.total_tokens > 100
+    assert run.budget.spent == run.state.usage
 
 
-def test_an_abandoned_request_leaves_no_record():
-    async def main() -> None:
-        run = await started(Breaking(None), budget=Budget(tokens=10_000))
-        task = asyncio.ensure_future(call_model(run, REQUEST, 1))
-        await asyncio.sleep(0)
-        run.life.abandoned = True
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert recorded(run, ev.ThinkFailed) == []
-
-    go(main())
+async def test_an_abandoned_request_leaves_no_record():
+    run = await started(Breaking(None), budget=Budget(tokens=10_000))
+    task = asyncio.ensure_future(call_model(run, REQUEST, 1))
+    await asyncio.sleep(0)
+    run.life.abandoned = True
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert recorded(run, ev.ThinkFailed) == []
 
 
 # ---- the share of the last answer

@@ -190,14 +190,11 @@ def test_a_repaired_answer_is_shown_once_beside_the_thought_it_was_taken_for(mar
         (["It is 1.", f"Yes.\n{OPEN}It is 3.{CLOSE}"], "It is 1.\n\nIt is 3."),
     ],
 )
-def test_what_a_repair_writes_is_shown_when_it_is_the_answer(replies: list[str], shown: str):
-    async def main() -> None:
-        for stream in ("stream_text", "deltas"):
-            agent = Agent(ScriptedModel(replies, chunk=6, repeat_last=True), [echo], preset="streaming")
-            pieces = [piece async for piece in getattr(agent, stream)("q")]
-            assert "".join(one if isinstance(one, str) else one[0] for one in pieces) == shown
-
-    go(main())
+async def test_what_a_repair_writes_is_shown_when_it_is_the_answer(replies: list[str], shown: str):
+    for stream in ("stream_text", "deltas"):
+        agent = Agent(ScriptedModel(replies, chunk=6, repeat_last=True), [echo], preset="streaming")
+        pieces = [piece async for piece in getattr(agent, stream)("q")]
+        assert "".join(one if isinstance(one, str) else one[0] for one in pieces) == shown
 
 
 @pytest.mark.parametrize("last", [True, False])
@@ -300,29 +297,25 @@ def test_the_output_of_such_a_tool_that_fails_is_not_the_answer():
     assert ev.AnswerRetracted("It is") in events
 
 
-def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown():
+async def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown():
     child = Agent(ScriptedModel(["CHILD"] * 9), tools=None, name="helper")
     order = call("helper", user_prompt="do", reasoning="r", context="c")
     agent = Agent(ScriptedModel([order, "BOSS"] * 9), [child.as_tool()])
-
-    async def main() -> None:
-        records = [record async for record in agent.stream_records("q")]
-        (root,) = {record.run for record in records if not record.depth}
-        inside = [record for record in records if record.depth]
-        assert inside
-        assert {(record.parent, record.depth) for record in inside} == {(root, 1)}
-        assert any(record.offset for record in inside), "live events too"
-        assert [piece async for piece, _ in agent.deltas("q") if piece] == ["BOSS"]
-        events = [event async for event in agent.stream("q")]
-        assert concatenated(events) == "BOSS"
-
-    go(main())
+    records = [record async for record in agent.stream_records("q")]
+    (root,) = {record.run for record in records if not record.depth}
+    inside = [record for record in records if record.depth]
+    assert inside
+    assert {(record.parent, record.depth) for record in inside} == {(root, 1)}
+    assert any(record.offset for record in inside), "live events too"
+    assert [piece async for piece, _ in agent.deltas("q") if piece] == ["BOSS"]
+    events = [event async for event in agent.stream("q")]
+    assert concatenated(events) == "BOSS"
     shown = "".join(agent.text("q"))
     assert shown.endswith("BOSS")
     assert shown.count("CHILD") == 1, "as the result of the tool"
 
 
-def test_the_answer_of_a_plan_is_shown_once():
+async def test_the_answer_of_a_plan_is_shown_once():
     plan: dict[str, Any] = {
         "steps": [
             {"id": "a", "task": "find it", "dependencies": []},
@@ -332,16 +325,12 @@ def test_the_answer_of_a_plan_is_shown_once():
     verdict = {"achieved": True, "confidence": 0.9, "final_answer": "All told.", "reasoning": "ok"}
     advice = {"planner": call("make_plan", **plan), "analyzer": call("judge", **verdict)}
     agent = DagAgent(ScriptedModel(lambda request: advice.get(request.component, "STEP")))
-
-    async def main() -> None:
-        assert "".join([piece async for piece, _ in agent.deltas("q")]) == "All told."
-        assert concatenated([event async for event in agent.stream("q")]) == "All told."
-
-    go(main())
+    assert "".join([piece async for piece, _ in agent.deltas("q")]) == "All told."
+    assert concatenated([event async for event in agent.stream("q")]) == "All told."
     assert "".join(agent.text("q")) == "All told."
 
 
-def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():
+async def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():
     """In process: in the same step of the event loop, so that it cannot depend on how busy the machine is; and the
     work for it, in CPU time, is far below a millisecond."""
 
@@ -356,59 +345,49 @@ def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():
             yield Reply("Hello there again")
 
     gave, took, turn, turns = list[float](), list[float](), list[int](), list[int]()
+    for _ in range(20):
+        run = Agent(Stamped([]), [echo]).start("q")
 
-    async def main() -> None:
-        for _ in range(20):
-            run = Agent(Stamped([]), [echo]).start("q")
+        def sink(record: ev.Record) -> None:
+            if isinstance(record.event, ev.AnswerDelta):
+                took.append(time.thread_time() - gave[-1])
+                turns.append(turn[-1])
 
-            def sink(record: ev.Record) -> None:
-                if isinstance(record.event, ev.AnswerDelta):
-                    took.append(time.thread_time() - gave[-1])
-                    turns.append(turn[-1])
-
-            run.subscribe(sink)
-            await run
-
-    go(main())
+        run.subscribe(sink)
+        await run
     assert len(took) == 60
     assert not any(turns), "it is shown before the event loop does anything else"
     assert sorted(took)[len(took) // 2] < 0.001
 
 
-def test_what_is_said_while_the_answer_is_written_is_answered():
-    async def main() -> None:
-        def said(request: Request) -> str:
-            run.send("and in euros?")
-            return "The first answer."
+async def test_what_is_said_while_the_answer_is_written_is_answered():
+    def said(request: Request) -> str:
+        run.send("and in euros?")
+        return "The first answer."
 
-        model = ScriptedModel(["brief", said, "brief too", "Both answered."])
-        run = Agent(model, [echo], answer="synthesize").start("q")
-        seen: list[Any] = []
-        run.subscribe(lambda record: seen.append(record.event))
-        result = await run
-        assert (result.answer, result.unread) == ("Both answered.", ())
-        assert concatenated(seen) == "Both answered."
-        assert ev.AnswerRetracted("The first answer.") in seen
-
-    go(main())
+    model = ScriptedModel(["brief", said, "brief too", "Both answered."])
+    run = Agent(model, [echo], answer="synthesize").start("q")
+    seen: list[Any] = []
+    run.subscribe(lambda record: seen.append(record.event))
+    result = await run
+    assert (result.answer, result.unread) == ("Both answered.", ())
+    assert concatenated(seen) == "Both answered."
+    assert ev.AnswerRetracted("The first answer.") in seen
 
 
-def test_what_could_not_be_read_any_more_is_in_the_result_and_in_the_log():
-    async def main() -> None:
-        def said(request: Request) -> str:
-            run.send("and in euros?")
-            return "Forced."
+async def test_what_could_not_be_read_any_more_is_in_the_result_and_in_the_log():
+    def said(request: Request) -> str:
+        run.send("and in euros?")
+        return "Forced."
 
-        run = Agent(ScriptedModel([call("echo", text="x"), said]), [echo], max_iterations=1).start("q")
-        result = await run
-        assert result.answer == "Forced."
-        assert run.state.finished is not None
-        assert result.unread == result.leftovers == run.state.finished.unread == ("and in euros?",)
-
-    go(main())
+    run = Agent(ScriptedModel([call("echo", text="x"), said]), [echo], max_iterations=1).start("q")
+    result = await run
+    assert result.answer == "Forced."
+    assert run.state.finished is not None
+    assert result.unread == result.leftovers == run.state.finished.unread == ("and in euros?",)
 
 
-def test_a_cancel_while_the_answer_is_written_is_obeyed():
+async def test_a_cancel_while_the_answer_is_written_is_obeyed():
     class StopsLate(Plugin):
         name = "stops late"
 
@@ -416,12 +395,8 @@ def test_a_cancel_while_the_answer_is_written_is_obeyed():
             assert started.cancel()
             return answer
 
-    async def main() -> None:
-        nonlocal started
-        started = Agent(ScriptedModel(["42"]), [echo], plugins=[StopsLate()]).start("q")
-        result = await started
-        assert result.stop_reason == "cancelled"
-        assert not started.cancel(), "and after the end it says that it is too late"
-
     started: Any = None
-    go(main())
+    started = Agent(ScriptedModel(["42"]), [echo], plugins=[StopsLate()]).start("q")
+    result = await started
+    assert result.stop_reason == "cancelled"
+    assert not started.cancel(), "and after the end it says that it is too late"
