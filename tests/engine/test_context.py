@@ -9,7 +9,7 @@ import pytest
 from engine.executions import execution, recorded, started
 from kit import add, echo
 from treadle import Budget, ScriptedModel
-from treadle._engine.context import RunContext, execution_of
+from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._journal.memory import MemoryJournal
 from treadle._tools.toolkit import Toolkit
@@ -98,8 +98,3 @@ async def test_it_makes_calls_through_the_same_gate():
     assert (
         await run.context.nested_calls("c2", replay_only=True).call("add", {"a": 1, "b": 2})
     ).error == "unknown_outcome"
-
-
-def test_the_engine_finds_its_own_side():
-    run = execution()
-    assert execution_of(run.context) is run

@@ -52,7 +52,7 @@ def lives(case: Case, counts: Counter[str]) -> World:
 
 
 def test_presets_swaps_children_mcp_resumes_and_forks():
-    counts = over(200, cases(preset=PRESETS), lives)
+    counts = over(100, cases(preset=PRESETS), lives)
     assert min(counts[what] for what in ("asked and allowed", "resumes", "forks"))
     assert counts["approver: times out"]
 
@@ -60,12 +60,12 @@ def test_presets_swaps_children_mcp_resumes_and_forks():
 def test_what_was_read_from_outside():
     asking = st.sampled_from([["yes"], ["always"], ["yes"], [], ["no"], ["1"], ["raises"]])
     drawn = {"script": focused, "clerk": focused, "ask": st.just(()), "afters": st.just([]), "answers": asking}
-    counts = over(75, cases(**drawn, swap=st.just(0), provenance=st.sampled_from(["ask", "ask", "deny"])), lives)
+    counts = over(50, cases(**drawn, swap=st.just(0), provenance=st.sampled_from(["ask", "ask", "deny"])), lives)
     assert counts["tainted and unsaid"]
 
 
 def test_dialects():
-    counts = over(200, cases(dialect=DIALECTS, native=st.booleans()), lives)
+    counts = over(80, cases(dialect=DIALECTS, native=st.booleans()), lives)
     assert counts["asked and allowed"]
 
 
@@ -77,7 +77,7 @@ def test_code():
         go(world.live())
         return world
 
-    counts = over(100, cases(preset=st.just("code"), native=st.just(False)), in_code)
+    counts = over(50, cases(preset=st.just("code"), native=st.just(False)), in_code)
     assert counts["asked and allowed"]
 
 
@@ -101,7 +101,7 @@ def test_plans():
         go_virtual(world.live(dag))
         return world
 
-    counts = over(60, cases(swap=st.just(0)), planned)
+    counts = over(40, cases(swap=st.just(0)), planned)
     assert counts["asked and allowed"]
 
 
@@ -125,5 +125,5 @@ def test_documents():
         go_virtual(world.live(graph))
         return world
 
-    counts = over(40, cases(swap=st.just(0)), documented)
+    counts = over(25, cases(swap=st.just(0)), documented)
     assert counts["asked and allowed"]

@@ -130,12 +130,12 @@ ADVERSARIES = {
     "the same call for ever": call("echo", text="again"),
     "unknown tools": call("no_such_tool"),
     "empty replies": "",
-    "endless output": "x" * 200_000,
-    "10 000 arguments": call("echo", **{f"k{i}": i for i in range(10_000)}),
+    "endless output": "x" * 40_000,
+    "1 000 arguments": call("echo", **{f"k{i}": i for i in range(1_000)}),
     "half a call": Reply(calls=(RawCall("c", "echo", '{"text": "ab'),), finish="length"),
     "refusal": RequestRefusedError("no", status=400),
-    "markup": "<tool_call>" * 1000,
-    "deep": "[" * 50_000,
+    "markup": "<tool_call>" * 300,
+    "deep": "[" * 10_000,
 }
 
 

@@ -93,15 +93,14 @@ async def test_messages_can_be_sent_and_recalled_from_another_thread():
     assert not run.recall(first)
 
 
-def test_whoever_sends_after_the_end_is_told():
-    async def main() -> None:
-        run = prepared(ScriptedModel(["42"]), [add]).begin(Loop())
-        assert run.listens
-        await run
-        assert not run.listens
-        with pytest.raises(RunEndedError, match="has ended and reads no more"):
-            run.send("too late")
-        assert not run.cancel()
+async def test_whoever_sends_after_the_end_is_told():
+    run = prepared(ScriptedModel(["42"]), [add]).begin(Loop())
+    assert run.listens
+    await run
+    assert not run.listens
+    with pytest.raises(RunEndedError, match="has ended and reads no more"):
+        run.send("too late")
+    assert not run.cancel()
 
 
 async def test_a_result_while_it_works_takes_no_message_away():

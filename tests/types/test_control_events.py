@@ -48,31 +48,6 @@ def test_once_told_to_answer_a_run_stays_told():
     assert not state.constraints.next.must_act
 
 
-def test_a_retracted_message_leaves_the_window_and_is_no_compaction():
-    state = state_of(reply(answer="a guess"), ev.MessageRetracted(1, "unsourced_value_guard", "no source"))
-    assert [entry.component for entry in state.conversation.window] == ["question"]
-    assert len(state.messages()) == 2
-    assert state.spending.counters.compactions == state.spending.counters.trims == 0
-    assert state.conversation.breaks == [(2, "message retracted: no source")]
-
-
-def test_the_question_cannot_be_retracted():
-    assert len(state_of(ev.MessageRetracted(0, "x")).conversation.window) == 1
-
-
-def test_a_dag_run_knows_its_plan_its_steps_and_its_verdicts():
-    plan = ev.DagPlanned(1, (ev.PlannedStep("a", "find"),))
-    done = ev.StepDone("a", "completed", "found", key="k")
-    dag = state_of(ev.DagModeChosen("dag"), ev.DagPlanning(), plan, done).dag
-    assert (dag.mode, dag.plan, dag.planning, dag.judged, dag.steps) == ("dag", plan, False, False, {"k": done})
-    dag = state_of(plan, ev.DagJudged(1, False, 0.2), ev.DagPlanning()).dag
-    assert dag.judged
-    assert dag.planning
-    dag = state_of(plan, ev.DagJudged(1), ev.DagPlanned(2, ())).dag
-    assert not dag.judged
-    assert [verdict.round for verdict in dag.verdicts] == [1]
-
-
 @pytest.mark.parametrize(
     ("cited", "place"),
     [

@@ -7,14 +7,6 @@ from treadle._types.messages import AssistantMessage, ToolCall, UserMessage
 from treadle._types.state import fold
 
 
-def test_the_stored_shape():
-    assert ev.encode_event(ev.Exchanged(1, "openai.chat", 200, sent=5)) == (
-        b'{"type":"exchanged","iteration":1,"protocol":"openai.chat","status":200,"sent":5}'
-    )
-    replaced = ev.HistoryReplaced(1, (UserMessage("x"),), "s", "why")
-    assert ev.decode_event(ev.encode_event(replaced)) == replaced
-
-
 def test_a_replaced_history_is_the_new_window_and_a_break():
     call = ToolCall("c1", "price")
     happened = [

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from kit import assert_paired, user_texts
+from kit import assert_paired
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPart, ToolCall, ToolMessage, UserMessage
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState, fold
-from treadle._types.state_values import UNCONSTRAINED, Entry, ReplyConstraint, groups
+from treadle._types.state_values import Entry, groups
 from treadle._types.usage import Usage
 
 ADD = ToolCall("c1", "add", {"a": 1})
@@ -279,38 +279,6 @@ def test_a_repair_is_part_of_the_conversation():
     assert (state.answer.candidate, state.conversation.window[-1].component) == ("42", "repair")
 
 
-# ---- constraints
-
-
-def test_a_constraint_holds_for_one_reply():
-    held = ev.ReplyConstrained("guard", must_act=True, barred=("pay",))
-    state = state_of(held)
-    assert state.constraints.next == ReplyConstraint(True, frozenset({"pay"}))
-    state = state_of(held, reply(ADD))
-    assert (state.constraints.next, state.constraints.last) == (
-        UNCONSTRAINED,
-        ReplyConstraint(True, frozenset({"pay"})),
-    )
-    assert state_of(held, reply(ADD), done(ADD), reply(answer="x")).constraints.last == UNCONSTRAINED
-
-
-def test_neither_display_nor_advice_ends_a_constraint():
-    advice = ev.ThinkDone("observer", 1, AssistantMessage("fine"))
-    state = state_of(ev.ReplyConstrained("guard", must_act=True), ev.PhaseChanged("observing"), advice)
-    assert state.constraints.next.must_act
-
-
-def test_a_later_constraint_takes_the_place_of_an_earlier_one_and_both_are_remembered():
-    state = state_of(ev.ReplyConstrained("one", must_act=True), ev.ReplyConstrained("two", barred=("pay",)))
-    assert state.constraints.next == ReplyConstraint(False, frozenset({"pay"}))
-    assert state.constraints.components == {"one", "two"}
-
-
-def test_who_has_to_answer_is_no_longer_held_to_act():
-    state = state_of(ev.ReplyConstrained("guard", must_act=True), ev.AnswerOnly("the budget is used up"))
-    assert (state.constraints.answer_only, state.constraints.next) == ("the budget is used up", UNCONSTRAINED)
-
-
 # ---- what leaves the window
 
 
@@ -439,18 +407,6 @@ def test_the_latest_plan_counts_and_the_loop_is_known_to_have_started():
     assert not state_of().loop_started
 
 
-def test_the_answer_that_was_given():
-    assert state_of(ev.AnswerStarted("loop"), ev.AnswerDone("42", "loop")).answer.done == ev.AnswerDone("42", "loop")
-
-
-def test_events_without_a_meaning_for_the_state_only_move_it_on():
-    before, after = (
-        state_of(),
-        state_of(ev.Observed(1, True, False), ev.Reflected(1, "well"), ev.ToolSelectionStarted(9)),
-    )
-    assert (after.seq, after.conversation.window) == (3, before.conversation.window)
-
-
 # ---- DAG runs
 
 
@@ -488,11 +444,6 @@ def test_a_result_at_the_very_start_is_a_group_of_its_own():
     entry = Entry(ToolMessage("c1", "add", "3"), 1, "tool:add")
     assert list(groups([entry])) == [[entry]]
     assert list(groups([])) == []
-
-
-def test_texts_of_the_user_in_order():
-    state = state_of(ev.MessageAdded(UserMessage("b")), ev.Injected(("m",), ("c",)))
-    assert user_texts(window(state)) == ["q", "b", "[USER INTERRUPT]\nc"]
 
 
 def test_a_clock_that_is_set_back_takes_nothing_from_a_duration():

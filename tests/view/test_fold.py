@@ -232,7 +232,7 @@ def test_constant_work_per_record():
     assert len(set(sizes[1:])) == 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.lists(values_of(ev.Event), max_size=12))
 def test_any_events_in_any_order(events: list[Any]):
     view = RunView()
@@ -242,7 +242,7 @@ def test_any_events_in_any_order(events: list[Any]):
     assert [item.id for item in decoded] == list(view.items)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=st.lists(reply, max_size=8), dialect=dialects, acts=actions, answer=st.sampled_from(["direct", "synthesize"])
 )

@@ -11,11 +11,10 @@ import pytest
 
 from kit import call, go
 from treadle import Agent, Budget, Plugin, ScriptedModel, Toolkit, ToolResponse, tool
-from treadle._engine.acting.execute import may_start_early
 from treadle._engine.context import execution_of
 from treadle._plugins.guards.approval import Approval
 from treadle._tools.base import Tool, ToolOutcome
-from treadle._types.events import Approved, Paused, ToolDone, ToolStarted
+from treadle._types.events import Paused
 from treadle._types.messages import ToolCall
 
 SOURCE = Path(__file__).resolve().parents[3] / "src" / "treadle"
@@ -47,22 +46,6 @@ def test_no_other_module_runs_a_tool():
     assert sorted(importers) == ["_engine/acting/execute.py", "_inspect/why/workspace.py"]
 
 
-class Broken(Plugin):
-    name = "broken"
-
-    async def before_tool(self, run: Any, call: ToolCall) -> ToolCall | ToolOutcome:
-        raise ValueError("no idea")
-
-
-def test_a_hook_that_raises_has_refused():
-    ran: list[str] = []
-    result = go(Agent(model(), [wiper(ran)], plugins=[Broken()]).run("q"))
-    assert ran == []
-    assert result.steps[0].error == "denied"
-    assert "the check by broken failed (ValueError)" in result.steps[0].observation
-    assert result.answer == "done", "the model is told and goes on"
-
-
 async def raises(call: ToolCall) -> bool:
     raise ConnectionError("the person is out of reach")
 
@@ -83,21 +66,6 @@ def test_asking_that_fails_or_does_not_say_true_refuses(ask: Any):
     result = go(Agent(model(), [wiper(ran, approval="ask")], plugins=[Approval(ask)]).run("q"))
     assert ran == []
     assert result.steps[0].error == "denied"
-
-
-async def test_a_tool_that_asks_is_asked_about_without_any_plugin():
-    ran: list[str] = []
-    agent = Agent(model(), [wiper(ran, approval="ask")])
-    run = agent.start("q")
-    result = await run
-    assert result.stop_reason == "paused"
-    paused = run.state.paused
-    assert paused is not None
-    assert [waiting.name for waiting in paused.calls] == ["wipe"]
-    assert ran == []
-    result = await agent.resume(run, approve={paused.calls[0].id: True})
-    assert result.answer == "done"
-    assert ran == ["/srv"]
 
 
 @pytest.mark.parametrize("settings", [{"ask": ("wipe",)}, {"provenance": "ask"}], ids=["ask", "provenance"])
@@ -193,22 +161,6 @@ async def test_of_several_calls_only_those_that_wait_are_asked_about_and_nothing
     assert ran == ["looked"]
 
 
-def test_a_decision_is_recorded_before_the_call_starts():
-    async def yes(call: ToolCall) -> bool:
-        return True
-
-    ran: list[str] = []
-
-    async def main() -> list[type]:
-        run = Agent(model(), [wiper(ran, approval="ask")], plugins=[Approval(yes)]).start("q")
-        await run
-        return [type(record.event) for record in run.records]
-
-    kinds = go(main())
-    assert ran == ["/srv"]
-    assert kinds.index(Approved) < kinds.index(ToolStarted) < kinds.index(ToolDone)
-
-
 async def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_budget():
     @tool(timeout=None)
     async def hang() -> str:
@@ -227,24 +179,6 @@ async def test_a_child_that_times_out_leaves_nothing_reserved_in_its_parents_bud
     assert tracker.reserved.tool_calls == 0
     assert tracker.reserved.requests == 0
     assert tracker.spent.tool_calls == 2, "the call that was cut off may have taken effect: it counts"
-
-
-async def test_a_cancelled_call_settles_its_reservation():
-    started = asyncio.Event()
-
-    @tool(timeout=None)
-    async def hang() -> str:
-        """Hang."""
-        started.set()
-        await asyncio.sleep(3600)
-        return ""
-
-    run = Agent(ScriptedModel([call("hang")]), [hang], budget=Budget(tool_calls=5)).start("q")
-    await started.wait()
-    run.cancel()
-    await run
-    tracker = execution_of(run.context).budget
-    assert (tracker.reserved.tool_calls, tracker.spent.tool_calls) == (0, 1)
 
 
 class Policy(Plugin):
@@ -287,14 +221,3 @@ async def test_no_call_starts_early_past_a_policy(plugin: Plugin, runs: int):
     run.subscribe(lambda record: None)
     await run
     assert len(ran) == runs
-
-
-def test_only_advice_lets_a_call_start_early():
-    @tool(effect="pure")
-    async def look() -> str:
-        """Look."""
-        return "seen"
-
-    for plugins, allowed in (([], True), ([Advice(None)], True), ([Policy(None)], False)):
-        run = Agent(ScriptedModel(["x"]), [look], plugins=plugins).prepare("q")
-        assert may_start_early(execution_of(run.context), look) is allowed

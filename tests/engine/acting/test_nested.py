@@ -16,8 +16,6 @@ from treadle._types import events as ev
 from treadle._types.messages import ToolCall
 from virtual_time import go_virtual
 
-OUTER = ToolCall("c1", "code", {})
-
 
 async def test_calls_are_numbered_within_the_outer_one_and_recorded():
     run = await started(tools=[add, echo])

@@ -92,13 +92,12 @@ class Polish(Plugin):
         return answer + self.change
 
 
-def test_a_polished_answer_replaces_what_was_shown():
-    async def main() -> None:
-        run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Polish(" [1]")])
-        seen = watched(run)
-        await finish(run, "3", "answer")
-        shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
-        assert shown == [ev.AnswerDelta("three"), ev.AnswerDelta(" [1]")]
+async def test_of_a_polished_answer_the_rest_is_shown():
+    run = await worked(ScriptedModel(["three"]), [add], answer="synthesize", plugins=[Polish(" [1]")])
+    seen = watched(run)
+    await finish(run, "3", "answer")
+    shown = [event for event in seen if isinstance(event, ev.Reset | ev.AnswerDelta)]
+    assert shown == [ev.AnswerDelta("three"), ev.AnswerDelta(" [1]")]
 
 
 async def test_an_answer_that_a_plug_in_changed_takes_the_place_of_what_was_shown():

@@ -104,11 +104,6 @@ def test_a_plug_in_without_a_name_goes_by_its_class():
     assert plugin_name(Unrelated().on_end) == "Unrelated"
 
 
-def test_a_pause_says_why_and_about_what():
-    pause = Pause("approval of pay", [ToolCall("c1", "pay")])
-    assert (str(pause), pause.calls) == ("approval of pay", (ToolCall("c1", "pay"),))
-
-
 def test_joined_pauses_keep_the_reason_of_each_call():
     first, second = ToolCall("c1", "pay"), ToolCall("c2", "send")
     with pytest.raises(Pause) as caught:

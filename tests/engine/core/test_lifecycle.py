@@ -39,10 +39,6 @@ async def test_stopping_before_it_has_begun_is_remembered():
         await life.check()
 
 
-def test_a_run_that_is_not_being_stopped_goes_on():
-    go(Lifecycle().check())
-
-
 async def test_it_can_be_stopped_from_another_thread():
     life = Lifecycle()
     life.begin(forever(), "work")
@@ -107,7 +103,3 @@ async def test_an_abandoned_run_lets_go_with_its_children_and_is_not_being_stopp
     assert left == [(True, ""), (True, "")]
     await parent.abandon()
     await Lifecycle().abandon()
-
-
-def test_drivers_have_names_of_their_own():
-    assert Lifecycle().owner != Lifecycle().owner

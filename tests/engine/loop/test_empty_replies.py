@@ -161,7 +161,7 @@ RUBBISH = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(script=st.lists(RUBBISH, min_size=1, max_size=5), dialect=st.sampled_from([*NAMES, "code", "auto"]))
 def test_whatever_a_model_writes_the_answer_holds_no_words_of_ours(script: list[Any], dialect: str):
     model = ScriptedModel(script, repeat_last=True, abilities=TEXT if dialect not in ("auto", "native", "code") else {})

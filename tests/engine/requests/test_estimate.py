@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,13 +159,3 @@ def test_a_request_that_became_smaller_than_what_was_counted_is_estimated_anew()
     estimator.calibrate(Request(messages), 1_000)
     messages.pop()
     assert estimator.tokens(Request(messages)) < 200
-
-
-def test_a_size_alone_can_be_told_in_tokens():
-    estimator = Estimator()
-    assert estimator.of_size(0) == 1
-    assert estimator.of_size(3_200) == int(3_200 / estimator.ratio) + 1
-
-
-def test_tools_count_by_their_json():
-    assert size_of_tools((TOOL, TOOL)) == 2 * len(msgspec.json.encode(TOOL))

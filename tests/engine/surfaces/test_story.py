@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kit import call, echo, go
-from treadle import Agent, Artifact, Prices, Profile, ScriptedModel, ToolResponse, tool
-
-PRICED = Profile(tool_call=True, prices=Prices(input=1.0, output=2.0))
+from treadle import Agent, Artifact, ScriptedModel, ToolResponse, tool
 
 
 @tool

@@ -114,7 +114,7 @@ def test_the_answer_streams_as_it_is_written_in_every_dialect(dialect: str, text
 
 
 @pytest.mark.parametrize(("dialect", "text"), CASES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cuts=st.lists(st.integers(0, 500), max_size=12))
 def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, text: str, cuts: list[int]):
     agent = agent_for(dialect, [text] * 4, cuts)
