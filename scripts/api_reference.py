@@ -19,7 +19,6 @@ OTHER_PAGES = {
     "_types.events": EVENTS,
     "_types.control_events": EVENTS,
     "_types.dag_events": EVENTS,
-    "_types.recorded_events": EVENTS,
     "_types.intent": EVENTS,
     "_types.workspace_events": EVENTS,
     "_types.errors": ERRORS,

@@ -12,7 +12,6 @@ from treadle._types.messages import AssistantMessage, ImagePart, Message, TextPa
 from treadle._types.profile import Profile
 from treadle._types.request import ToolSchema
 from treadle._types.state import RunState, fold
-from treadle._types.state_values import Entry, groups
 from treadle._types.usage import Usage
 
 ADD = ToolCall("c1", "add", {"a": 1})
@@ -432,20 +431,6 @@ def test_steps_are_kept_by_their_work_and_their_cost_is_the_runs():
     assert (state.dag.steps["k1"].result, state.usage.requests) == ("again", 3)
 
 
-# ---- groups
-
-
-def test_a_reply_and_its_results_are_one_group():
-    state = state_of(reply(ADD, ECHO), done(ADD), done(ECHO), ev.MessageAdded(UserMessage("go on")))
-    assert [[entry.seq for entry in group] for group in groups(state.conversation.window)] == [[0], [1, 2, 3], [4]]
-
-
-def test_a_result_at_the_very_start_is_a_group_of_its_own():
-    entry = Entry(ToolMessage("c1", "add", "3"), 1, "tool:add")
-    assert list(groups([entry])) == [[entry]]
-    assert list(groups([])) == []
-
-
 def test_a_clock_that_is_set_back_takes_nothing_from_a_duration():
     times = (1000.0, 1004.0, 10.0, 13.0)
     state = fold(
@@ -462,3 +447,32 @@ def test_the_time_in_which_nobody_works_on_a_run_is_not_counted():
     times = (0.0, 1.0, 2.0, 1000.0, 1001.0, 1002.0, 9000.0, 9001.0)
     records = map(ev.Record, ["run"] * 8, range(8), times, events + later)
     assert fold(records).elapsed == 4.0
+
+
+# ---- runs that were recorded from another program
+
+
+def test_a_replaced_history_is_the_new_window_and_a_break():
+    call = ToolCall("c1", "price")
+    happened = [
+        ev.RunStarted("q", system="old"),
+        ev.ThinkStarted("loop", 1),
+        ev.ThinkDone("loop", 1, AssistantMessage(calls=(call,))),
+        ev.HistoryReplaced(1, (AssistantMessage("called"), UserMessage("result")), "new", "rewritten"),
+    ]
+    state = state_of(*happened, start=False)
+    assert [entry.message for entry in state.conversation.window][1:] == [
+        AssistantMessage("called"),
+        UserMessage("result"),
+    ]
+    assert not state.calls.pending()
+    assert state.started is not None
+    assert state.started.system == "new"
+    assert state.conversation.breaks == [(3, "the program changed its request: rewritten")]
+    assert len(state.conversation.transcript) == 4
+
+
+def test_steps_of_another_program_do_not_use_up_the_limit():
+    happened = [ev.RunStarted("q"), *(ev.Exchanged(step, "openai.chat") for step in (1, 2, 2, 3))]
+    state = state_of(*happened, start=False)
+    assert state.turn.extra_iterations == 3

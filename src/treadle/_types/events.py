@@ -39,11 +39,8 @@ from treadle._types.dag_events import StepStarted as StepStarted
 from treadle._types.intent import Intent as Intent
 from treadle._types.intent import IntentSet as IntentSet
 from treadle._types.intent import Permitted as Permitted
-from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, ToolCall
-from treadle._types.origin import Origin
+from treadle._types.messages import AssistantMessage, AudioPart, Content, FilePart, ImagePart, Message, Origin, ToolCall
 from treadle._types.profile import Profile
-from treadle._types.recorded_events import Exchanged as Exchanged
-from treadle._types.recorded_events import HistoryReplaced as HistoryReplaced
 from treadle._types.request import OutputFormat, ToolSchema
 from treadle._types.usage import NO_USAGE, Usage
 from treadle._types.usage import Artifact as Artifact
@@ -329,6 +326,50 @@ class RunFinished(EventBase, frozen=True, tag="run_finished"):
     """The typed answer as plain JSON, when the agent has an `output_type`."""
     unread: tuple[str, ...] = ()
     """Messages that arrived too late to be read."""
+
+
+# Of runs that were recorded from another program: they were not made here, and say so.
+
+
+class Exchanged(EventBase, frozen=True, tag="exchanged"):
+    """A request of a recorded program and its response, and what it has in common with the one before."""
+
+    iteration: int
+    protocol: str
+    """openai.chat | openai.responses | anthropic.messages | gemini"""
+    status: int = 0
+    ending: str = "complete"
+    """complete | cut | cancelled | unreachable"""
+    attempt: int = 1
+    sent: int = 0
+    """Bytes of the request, unpacked."""
+    received: int = 0
+    first_token: float | None = None
+    """Seconds from the request to the first piece of the reply."""
+    elapsed: float = 0.0
+    compared: int = 0
+    """Bytes of the request before it; 0 when there is none."""
+    kept: int = 0
+    """How many of them this request begins with."""
+    broke: str = ""
+    """What differs first: `tools`, `system`, `message 3`."""
+    before: str = ""
+    """The bytes around the place, in the request before."""
+    after: str = ""
+    """The same place in this request."""
+    lost_tokens: int = 0
+    """Tokens of the request before that a cache could not have because of that."""
+    lost_cost: float | None = None
+    """In dollars; None when prices are not known."""
+
+
+class HistoryReplaced(EventBase, frozen=True, tag="history_replaced"):
+    """The recorded program did not go on where it was: from message `kept` on, its next request has these messages."""
+
+    kept: int
+    messages: tuple[Message, ...] = ()
+    system: str | None = None
+    reason: str = ""
 
 
 # Transient: shown, never stored.

@@ -1,6 +1,6 @@
 """Where the words of a run come from: what it has read from outside, and what its user has said.
 
-Both are read off one label (`_types/origin.py`), which is set where something enters.
+Both are read off one label (`Origin`, `_types/messages.py`), which is set where something enters.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import Struct
 from treadle._types import events as ev
 from treadle._types.intent import Intent
 from treadle._types.messages import (
+    STRANGERS,
     AssistantMessage,
     Content,
     MediaPart,
@@ -22,7 +23,6 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle._types.origin import STRANGERS
 
 MAX_SOURCES = 8
 """How many sources are remembered by name; one is enough to be careful."""

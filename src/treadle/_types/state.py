@@ -9,7 +9,7 @@ import msgspec
 
 from treadle._types import events as ev
 from treadle._types.ledger import Ledger
-from treadle._types.messages import Message, text_of
+from treadle._types.messages import Message, ToolCall, text_of
 from treadle._types.profile import Profile
 from treadle._types.provenance import Provenance
 from treadle._types.request import ANSWERING as ANSWERING
@@ -221,3 +221,18 @@ def fold(records: Iterable[ev.Record]) -> RunState:
     for record in records:
         state.apply(record)
     return state
+
+
+def waiting_calls(state: RunState) -> tuple[ToolCall, ...]:
+    """The calls a paused run waits for, without those that are decided or answered already."""
+    if state.paused is None:
+        return ()
+    return tuple(call for call in state.paused.calls if not is_settled(state, call))
+
+
+def is_settled(state: RunState, call: ToolCall) -> bool:
+    """Return whether a call has its decision, or its result where it waits for one."""
+    decision = state.calls.approvals.get(call.id)
+    if call.external:  # it may have been allowed before, and waits all the same
+        return call.id in state.calls.results or (decision is not None and not decision.allow)
+    return decision is not None

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 from treadle._types import events as ev
 from treadle._types.acts import NOT_ADMITTED
 from treadle._types.messages import ToolCall, text_of
-from treadle._types.state import ANSWERING, CONVERSATION, RunState
+from treadle._types.state import ANSWERING, CONVERSATION, RunState, waiting_calls
 from treadle._types.usage import NO_USAGE
 from treadle._view import items as it
 from treadle._view.items import Answer, Call, CallState, Change, Item, More, Put, Thought
 from treadle._view.notices import ALONE
-from treadle._view.waiting import waiting_calls
 
 _OF_COMPONENTS = {
     "loop": "thinking",

@@ -12,7 +12,7 @@ from treadle._tools.external import answer_for
 from treadle._types.errors import ConfigError
 from treadle._types.events import Approved, ToolAnswered
 from treadle._types.messages import ToolCall
-from treadle._view.waiting import waiting_calls as waiting_calls
+from treadle._types.state import waiting_calls as waiting_calls
 
 Answer = Union[bool, Mapping[str, Any]]  # noqa: UP007 - it is read at run time
 """`True`, `False`, or `{"allow": True, "args": {...}, "always": True, "by": "...", "note": "..."}`."""

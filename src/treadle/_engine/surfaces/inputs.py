@@ -10,6 +10,7 @@ import msgspec
 from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError
 from treadle._types.messages import (
+    STRANGERS,
     AssistantMessage,
     AudioPart,
     Content,
@@ -23,7 +24,6 @@ from treadle._types.messages import (
     ToolMessage,
     UserMessage,
 )
-from treadle._types.origin import STRANGERS
 from treadle._types.provenance import SENT_ALONG
 
 _PROMPT_HELP = (
