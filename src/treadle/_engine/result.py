@@ -133,10 +133,8 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The result that `to_dict` wrote; a typed `output` is plain data in it."""
-        values = {name: value for name, value in data.items() if name in cls.__struct_fields__}
-        for name, kind in _KINDS.items():
-            if name in values:
-                values[name] = msgspec.convert(values[name], kind)
+        kinds = {field.name: field.type for field in msgspec.structs.fields(cls)} | {"error": Any, "output": Any}
+        values = {name: msgspec.convert(value, kinds[name]) for name, value in data.items() if name in kinds}
         error = values.get("error")
         values["error"] = _error_of(error["type"], error["message"]) if error else None
         return cls(**values)
@@ -175,20 +173,6 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
         PendingCall(call.id, call.name, call.args, why.get(call.id, reason), call.external)
         for call in waiting_calls(state)
     )
-
-
-_KINDS: dict[str, Any] = {
-    "messages": list[Message],
-    "steps": list[Step],
-    "usage": Usage,
-    "artifacts": tuple[Artifact, ...],
-    "unread": tuple[str, ...],
-    "pending": tuple[PendingCall, ...],
-    "sources": tuple[str, ...],
-    "plan": tuple[PlanStep, ...],
-    "ledger": tuple[LedgerEntry, ...],
-}
-"""The fields of a result that are more than plain values."""
 
 
 def _error_of(name: str, message: str) -> TreadleError:

@@ -67,22 +67,20 @@ class UserWords:
 
     def contain_call(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
         """Return whether all values of the call are in the words, and one of them not by chance."""
-        telling = False
-        for count, (name, value) in enumerate(_leaves(args, parameters)):
-            found = self._found(name, value)
-            if found is None or count >= _MAX_LEAVES:
-                return False
-            telling = telling or found
-        return telling
+        found = self._found_all(args, parameters)
+        return None not in found and True in found
 
     def contain_each(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
         """Return whether each value of the call is in the words, and none of them by chance."""
-        leaves = list(islice(_leaves(args, parameters), _MAX_LEAVES + 1))
-        return len(leaves) <= _MAX_LEAVES and all(self.contain(name, value) for name, value in leaves)
+        return all(self._found_all(args, parameters))
 
     def contain(self, name: str, value: Any) -> bool:
         """Return whether one value is in the words, and not by chance."""
         return bool(self._found(name, value))
+
+    def _found_all(self, args: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[bool | None]:
+        leaves = list(islice(_leaves(args, parameters), _MAX_LEAVES + 1))
+        return [self._found(*leaf) for leaf in leaves] if len(leaves) <= _MAX_LEAVES else [None]
 
     def _found(self, name: str, value: Any) -> bool | None:
         """None: not in the words; False: there, perhaps by chance; True: there."""
@@ -170,14 +168,11 @@ def _places(text: str, wanted: str) -> Iterator[int]:
 
 def _whole(text: str, wanted: str) -> bool:
     """Return whether `wanted` stands in the text and is not a part of something longer."""
-    start = text.find(wanted)
-    while start >= 0:
-        if not _continues(text[max(0, start - 2) : start][::-1], wanted[0]) and not _continues(
-            text[start + len(wanted) : start + len(wanted) + 2], wanted[-1]
-        ):
-            return True
-        start = text.find(wanted, start + 1)
-    return False
+    return any(
+        not _continues(text[max(0, at - 2) : at][::-1], wanted[0])
+        and not _continues(text[at + len(wanted) : at + len(wanted) + 2], wanted[-1])
+        for at in _places(text, wanted)
+    )
 
 
 def _continues(next_two: str, edge: str) -> bool:

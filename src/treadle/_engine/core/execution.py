@@ -89,10 +89,6 @@ def ids_of_calls(state: RunState) -> set[str]:
     return {call.id for message in messages for call in message.calls}
 
 
-def _nothing(run: Execution) -> str:
-    return ""
-
-
 class Execution:
     """The log and everything around it that does not survive the process."""
 
@@ -147,7 +143,8 @@ class Execution:
         self.hooks = Hooks(plugins)
         self.tools = ToolOffer(blueprint.toolkit, plugins, blueprint.brought)
         self.limits = self.settings.limits
-        self.prompts = Prompts(_masked(self.masks, dict(blueprint.prompts)))
+        prompts = dict(blueprint.prompts)
+        self.prompts = Prompts(prompts if self.masks is None else self.masks.masked(prompts))
         self.current = ModelInUse(blueprint, self.settings, self.log, self.budget, self.tools, self.prompts)
         """The model in use, with its dialect and its renderer."""
         around = parent.calls.asks if parent is not None else frozenset[str]()
@@ -158,7 +155,7 @@ class Execution:
         """The number of steps when `after_round` was called last."""
         self.ending = Ending()
         self._context: Callable[[], Any] = lambda: None
-        self.findings: Callable[[Execution], str] = _nothing
+        self.findings: Callable[[Execution], str] = lambda run: ""
         """What runs inside this one have found, for the model that writes its answer; set by the driver."""
         self.recovered: dict[tuple[str, str], list[ThinkDone]] = {
             key: list(replies) for key, replies in self.state.turn.replies.items()
@@ -253,10 +250,6 @@ def _masks_of(plugins: Sequence[Any], user: str, parent: Execution | None) -> Ma
     from treadle._engine.core.masks import masks_of
 
     return masks_of(plugins, user, around)
-
-
-def _masked(masks: Masks | None, prompts: dict[str, str]) -> dict[str, str]:
-    return prompts if masks is None else masks.masked(prompts)
 
 
 def deps_of(run: Execution) -> Any:

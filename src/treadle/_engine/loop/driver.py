@@ -123,17 +123,11 @@ async def _drive(run: Execution, flow: Flow) -> RunResult[Any]:
         raise run.ending.raises
     if run.ending.error is not None and run.parent is None:
         # Nothing is raised: a program that looks at the answer alone would not know.
-        log_handled(
-            run.blueprint.logger or logger, "run %s failed (%s)", run.id, _stop_reason(run), error=run.ending.error
-        )
+        reason = run.state.finished.stop_reason if run.state.finished is not None else "error"
+        log_handled(run.blueprint.logger or logger, "run %s failed (%s)", run.id, reason, error=run.ending.error)
     result = result_now(run)
     metadata = flow.metadata(run)
     return msgspec.structs.replace(result, metadata={**result.metadata, **metadata}) if metadata else result
-
-
-def _stop_reason(run: Execution) -> str:
-    finished = run.state.finished
-    return finished.stop_reason if finished is not None else "error"
 
 
 async def _taint_parent(run: Execution) -> None:

@@ -50,7 +50,7 @@ def size_of(message: Message) -> int:
             size = _bytes(message.text)
         case AssistantMessage():
             size = _bytes(message.text) + sum(
-                _bytes(call.name) + len(_arguments(call.args)) + len(call.raw) for call in message.calls
+                _bytes(call.name) + len(msgspec.json.encode(call.args)) + len(call.raw) for call in message.calls
             )
             size += _bytes(message.reasoning) if message.opaque else 0
         case UserMessage() | ToolMessage():
@@ -128,7 +128,3 @@ def _media(part: MediaPart) -> int:
     if isinstance(part, ImagePart):
         return _IMAGE
     return max(_bytes(part.text), min(len(part.data) // _PER_BYTE, _LARGEST) + _IMAGE if part.data else _IMAGE)
-
-
-def _arguments(args: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(args)

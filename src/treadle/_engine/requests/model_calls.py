@@ -152,9 +152,8 @@ async def ask(
     if replies := run.recovered.get((component, digest)):
         done = replies.pop(0)
         message = done.message
-        return Reply(
-            message.text, _raw_calls(message), reasoning=message.reasoning, usage=NO_USAGE, options=done.options
-        )
+        calls = [RawCall(one.id, one.name, one.raw or msgspec.json.encode(one.args).decode()) for one in message.calls]
+        return Reply(message.text, tuple(calls), message.reasoning, usage=NO_USAGE, options=done.options)
     profile = run.current.model.profile
     request = Request(
         messages=[shown(message, profile) for message in messages],
@@ -173,7 +172,8 @@ async def ask(
     sent = tuple(Sent(seq=seqs[id(m)]) if id(m) in seqs else Sent(message=m) for m in messages)
     await run.emit(ThinkStarted(component, state.turn.iteration, digest, messages=sent, tools=tools, format=format))
     reply, elapsed = await call_model(run, request, state.turn.iteration)
-    message = AssistantMessage(reply.text, _kept_calls(reply), reply.reasoning)
+    kept = tuple(ToolCall(call.id, call.name, raw=call.arguments) for call in reply.calls)
+    message = AssistantMessage(reply.text, kept, reply.reasoning)
     await run.emit(
         ThinkDone(
             component,
@@ -323,13 +323,3 @@ def _encodable(part: _Part) -> _Part:
     except UnicodeEncodeError:
         return msgspec.convert(replace_surrogates(msgspec.to_builtins(part)), type(part))
     return part
-
-
-def _raw_calls(message: AssistantMessage) -> tuple[RawCall, ...]:
-    return tuple(
-        RawCall(call.id, call.name, call.raw or msgspec.json.encode(call.args).decode()) for call in message.calls
-    )
-
-
-def _kept_calls(reply: Reply) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(call.id, call.name, raw=call.arguments) for call in reply.calls)
