@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import get_type_hints
 
-import pytest
-
-from treadle import Agent, ConfigError, ScriptedModel, Settings
+from treadle import Agent, Settings
 from treadle._agent.agent import AgentDetails
 from treadle._engine.options import AgentOptions, FlatAgentOptions, FlatSettings, RunOptions, SettingOptions
 from treadle._engine.settings import GROUPS
@@ -33,10 +31,3 @@ def test_every_parameter_is_there():
     for_servers = {"follows", "client_tools", "output_schema", "constraint"}
     given = inspect.signature(Agent.prepare).parameters.keys() - {"self", "question", "overrides"} - for_servers
     assert get_type_hints(RunOptions).keys() - get_type_hints(SettingOptions).keys() == given
-
-
-def test_a_misspelt_setting_names_the_nearest():
-    with pytest.raises(ConfigError, match="unknown setting 'temprature'; did you mean 'temperature'"):
-        Agent(ScriptedModel(["x"]), tools=None, temprature=0.1)
-    with pytest.raises(ConfigError, match="did you mean 'max_tokens'"):
-        Agent(ScriptedModel(["x"]), tools=None).prepare("q", max_token=5)

@@ -101,19 +101,6 @@ def test_reports_of_plug_ins_are_part_of_the_metadata():
     assert metadata_of(state)["reports"] == {"citations": {"cited": 2}}
 
 
-def test_the_plain_view():
-    view = result_of(state_of(*WORK, END), "run").outputs()
-    assert view == {
-        "content": "long answer",
-        "use_tools": [
-            {"name": "add", "arguments": {"a": 1}, "results": "3"},
-            {"name": "echo", "arguments": {}, "results": "x"},
-        ],
-        "_created_time": 100.0,
-        "_elapsed_time": 5.0,
-    }
-
-
 def test_a_long_answer_is_cut_in_the_representation_only():
     result = result_of(state_of(ev.RunFinished("answer", "x" * 500)), "run")
     assert repr(result) == f"RunResult(answer, answer={'x' * 200 + '...'!r}, iterations=0, run_id='run')"

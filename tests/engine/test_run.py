@@ -73,26 +73,6 @@ async def test_it_says_what_it_is():
     assert run.state.seq == -1
 
 
-async def test_messages_can_be_sent_and_recalled_from_another_thread():
-    released = asyncio.Event()
-
-    @tool(timeout=None)
-    async def wait() -> str:
-        """Wait for the message."""
-        await released.wait()
-        return "go"
-
-    run = Agent(ScriptedModel([call("wait"), "done"]), [wait]).start("q")
-    first = await asyncio.to_thread(run.send, "one")
-    await asyncio.to_thread(run.send, "two")
-    assert await asyncio.to_thread(run.recall, first)
-    released.set()
-    await run
-    texts = [record.event.texts for record in run.records if isinstance(record.event, ev.Injected)]
-    assert texts == [("two",)]
-    assert not run.recall(first)
-
-
 async def test_whoever_sends_after_the_end_is_told():
     run = prepared(ScriptedModel(["42"]), [add]).begin(Loop())
     assert run.listens

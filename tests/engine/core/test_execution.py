@@ -6,7 +6,6 @@ from engine.executions import execution, recorded, started
 from kit import add, echo
 from treadle import Budget
 from treadle._engine.core.execution import MAX_EXTRA_ITERATIONS
-from treadle._tools.toolkit import Toolkit
 from treadle._types import events as ev
 from treadle._types.messages import AssistantMessage, ToolCall
 from treadle._types.usage import Usage
@@ -43,14 +42,6 @@ def test_depth_counts_the_runs_above():
     assert below.life.parent is top.life
 
 
-async def test_messages_that_arrived_are_read_as_one():
-    run = await started()
-    assert not await run.drain()
-    first, second = run.inbox.send("one"), run.inbox.send("two")
-    assert await run.drain()
-    assert recorded(run, ev.Injected) == [ev.Injected((first, second), ("one", "two"))]
-
-
 async def test_somebody_who_keeps_talking_does_not_keep_the_run_from_ending():
     run = await started()
     for number in range(MAX_EXTRA_ITERATIONS + 3):
@@ -74,12 +65,3 @@ async def test_what_is_offered_is_recorded_without_names_nobody_knows():
     await run.offer(["echo", "nothing"], "selected")
     (changed,) = recorded(run, ev.ToolsChanged)
     assert ([tool.name for tool in changed.tools], changed.reason) == (["echo"], "selected")
-
-
-async def test_a_swap_takes_effect_when_it_is_applied():
-    run = await started(tools=[add])
-    await run.apply_swap()
-    assert recorded(run, ev.ToolsChanged) == []
-    run.tools.swap_later(Toolkit([echo]))
-    await run.apply_swap()
-    assert [tool.name for tool in run.state.tools] == ["echo"]

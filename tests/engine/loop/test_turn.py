@@ -37,17 +37,7 @@ async def ready(*args: Any, **options: Any) -> Execution:
     return run
 
 
-def last(run: Execution) -> Any:
-    return run.log.records[-1].event
-
-
 # ---- what is due
-
-
-async def test_open_calls_are_run_first():
-    run = await ready(ScriptedModel([]), [add], calls=[ADD])
-    await turn(run)
-    assert [step.observation for step in run.state.steps] == ["3"]
 
 
 async def test_then_a_final_result_or_a_proposed_answer_is_concluded_with():
@@ -71,21 +61,6 @@ async def test_a_final_result_that_was_cut_for_the_model_is_the_answer_in_full()
     await turn(run)
     assert run.state.finished is not None
     assert run.state.finished.answer == "short and long"
-
-
-async def test_otherwise_the_model_is_asked():
-    run = await ready(ScriptedModel([[call("add", a=1, b=2)]]), [add])
-    await turn(run)
-    assert [open_call.call.name for open_call in run.state.calls.pending()] == ["add"]
-    assert run.state.iteration == 1
-
-
-async def test_at_the_limit_the_model_is_not_asked_again():
-    run = await ready(ScriptedModel([]), [add], max_iterations=1, on_limit="fallback")
-    await run.emit(ev.ThinkDone("loop", 1, AssistantMessage("", (ADD,))), ev.ToolDone("c1", "add", 1, "3"))
-    await turn(run)
-    assert run.state.finished is not None
-    assert run.state.finished.stop_reason == "limit"
 
 
 def test_rounds_are_reviewed_once_also_when_the_model_has_to_be_asked_twice():
@@ -127,12 +102,6 @@ def test_calls_keep_ids_that_are_new_and_get_one_where_they_are_not():
     assert not {"old", ""} & set(given)
 
 
-def test_an_empty_reply_is_a_problem():
-    found = decision(Reply(""))
-    assert (found.thought, found.answer) == (ev.UNREADABLE, None)
-    assert found.problem
-
-
 def test_what_cannot_be_read_decides_nothing():
     model = ScriptedModel([], abilities=TEXT_ONLY)
     found = decision(Reply('{"type": "tool_call"}'), model=model, dialect="json")
@@ -153,15 +122,6 @@ def test_who_has_to_answer_may_not_call_and_what_is_said_beside_it_is_a_thought(
 
 def unreadable(count: int, text: str = "It is 3.") -> list[ev.ThinkDone]:
     return [ev.ThinkDone("loop", n + 1, AssistantMessage(text), problem="it is not JSON") for n in range(count)]
-
-
-async def test_an_unreadable_reply_is_sent_back():
-    run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add])
-    await run.emit(*unreadable(1))
-    await turn(run)
-    added = last(run)
-    assert (added.component, added.message.kind) == ("repair", "reformat")
-    assert run.state.turn.problem == ""
 
 
 async def test_after_as_many_as_are_allowed_its_words_are_the_unsuccessful_answer():

@@ -14,28 +14,6 @@ def given(*events: Any, provisional: bool = True) -> str:
     return "".join(text for record in records for text in pieces.feed(record))
 
 
-def test_an_answer_that_streamed_is_not_repeated():
-    assert given(ev.AnswerDelta("4"), ev.AnswerDelta("2"), ev.AnswerDone("42", "loop")) == "42"
-    assert given(ev.AnswerDone("42", "loop")) == "42"
-
-
-def test_words_before_a_call_are_followed_by_an_empty_line():
-    events = (
-        ev.AnswerDelta("I look.", True),
-        ev.AnswerRetracted("I look."),
-        ev.AnswerDelta("42"),
-        ev.AnswerDone("42", "x"),
-    )
-    assert given(*events) == "I look.\n\n42"
-    assert given(*events, provisional=False) == "42"
-
-
-def test_what_waited_is_given_when_it_is_known():
-    events = (ev.AnswerDelta("4", True), ev.AnswerDelta("2", True), ev.AnswerDone("42", "loop"))
-    assert given(*events, provisional=False) == "42"
-    assert given(ev.AnswerDelta("4", True), ev.AnswerDelta("2"), provisional=False) == "42"
-
-
 def test_an_answer_that_begins_anew_is_apart_too():
     assert (
         given(ev.AnswerDelta("Three"), ev.Reset("x", 2), ev.AnswerDelta("3"), ev.AnswerDone("3", "x")) == "Three\n\n3"

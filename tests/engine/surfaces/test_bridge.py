@@ -187,31 +187,31 @@ def agent():
     return Agent(model, tools=[add])
 '''
 PROGRAMS = {
-    "as in the documentation": 'print(agent().run_sync("q").answer)',
-    "in a thread": """
+    "wherever it is called": """
 def work():
     print(agent().run_sync("q").answer)
+async def in_a_loop():
+    async with agent().model as model:
+        print((await Agent(model, [add]).run("q")).answer)
+    assert not http._sessions, "leaving it closes the connections"
+    work()
+from treadle._models.transport import http
+asyncio.run(in_a_loop())
+work()
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
-""",
-    "in a running loop": """
-async def main():
-    print(agent().run_sync("q").answer)
-asyncio.run(main())
+print("".join(agent().text("q", stream_thoughts=False)))
 """,
     "at the exit of the program": """
 import atexit
+from treadle._models.transport import http
+kept = []
+atexit.register(lambda: print([session.closed for session in kept]))  # runs after whatever is registered later
 atexit.register(lambda: print(agent().run_sync("q").answer))
-""",
-    "as text": 'print("".join(agent().text("q", stream_thoughts=False)))',
-    "in async with a model": """
-async def main():
-    async with agent().model as model:
-        print((await Agent(model, [add]).run("q")).answer)
-    from treadle._models.transport import http
-    assert not http._sessions, "leaving it closes the connections"
-asyncio.run(main())
+agent().run_sync("q")
+kept += [entry[0] for entry in http._sessions.values()]
+print([session.closed for session in kept])
 """,
     "in a forked process": """
 import os
@@ -222,33 +222,17 @@ if (child := os.fork()) == 0:
 os.waitpid(child, 0)
 """,
 }
+IT_IS_3 = ["It is 3."]
+PRINTED = [IT_IS_3 * 5, ["[False]", *IT_IS_3, "[True]"], IT_IS_3]
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_program_ends_without_a_warning(program: str):
+@pytest.mark.parametrize(("program", "lines"), list(zip(PROGRAMS.values(), PRINTED, strict=True)), ids=PROGRAMS)
+def test_a_program_ends_without_a_warning_and_with_its_connections_closed(program: str, lines: list[str]):
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", PROVIDER + program],
         capture_output=True, text=True, timeout=GUARD_SECONDS,
     )  # fmt: skip
-    assert done.stdout.strip() == "It is 3."
-    assert done.stderr == ""
-    assert done.returncode == 0
-
-
-def test_the_connections_are_closed_before_the_program_ends():
-    program = """
-import atexit
-from treadle._models.transport import http
-kept = []
-atexit.register(lambda: print([session.closed for session in kept]))  # runs after whatever is registered later
-agent().run_sync("q")
-kept += [entry[0] for entry in http._sessions.values()]
-print([session.closed for session in kept])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", PROVIDER + program], capture_output=True, text=True, timeout=GUARD_SECONDS
-    )
-    assert done.stdout.split() == ["[False]", "[True]"], done.stderr
+    assert (done.stderr, done.stdout.splitlines(), done.returncode) == ("", lines, 0)
 
 
 def test_waiting_for_oneself_is_an_error_and_not_a_hang():

@@ -36,12 +36,6 @@ def test_an_answer_that_was_not_streamed_is_shown_when_it_is_done():
     assert shown(ev.AnswerDone("42", "loop"), markers=True) == f"{OPEN}42{CLOSE}"
 
 
-def test_a_streamed_answer_is_shown_once():
-    pieces = (ev.AnswerStarted("loop"), ev.AnswerDelta("4"), ev.AnswerDelta("2"), ev.AnswerDone("42", "loop"))
-    assert shown(*pieces) == "42"
-    assert shown(*pieces, markers=True) == f"{OPEN}42{CLOSE}"
-
-
 def test_thoughts_tools_and_results_in_their_order():
     events = (
         thought("", ADD, thought="I add."), ev.ToolStarted(ADD, 1), ev.ToolDone("c1", "add", 1, "3"),
@@ -128,7 +122,3 @@ def test_the_answer_can_be_read_from_the_view(markers: bool):
     view = TextView(markers=markers)
     list(view.feed(ev.Record("run", 0, 0.0, ev.AnswerDone("42", "loop"))))
     assert view.answer == "42"
-
-
-def test_events_without_text_show_nothing():
-    assert shown(ev.RunStarted("q"), ev.PhaseChanged("x"), ev.RunFinished("answer", "42")) == ""
