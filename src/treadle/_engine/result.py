@@ -133,8 +133,11 @@ class RunResult(Value, Generic[OutputT_co], frozen=True):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The result that `to_dict` wrote; a typed `output` is plain data in it."""
-        kinds = {field.name: field.type for field in msgspec.structs.fields(cls)} | {"error": Any, "output": Any}
-        values = {name: msgspec.convert(value, kinds[name]) for name, value in data.items() if name in kinds}
+        kinds: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(cls)}
+        kinds |= {"error": Any, "output": Any}
+        values: dict[str, Any] = {
+            name: msgspec.convert(value, kinds[name]) for name, value in data.items() if name in kinds
+        }
         error = values.get("error")
         values["error"] = _error_of(error["type"], error["message"]) if error else None
         return cls(**values)
