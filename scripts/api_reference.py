@@ -30,8 +30,6 @@ OTHER_PAGES = {
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.Module
 ALIKE = (("OpenAIModel", "AnthropicModel", "GeminiModel", "ResponsesModel"), ("serve", "make_server"))
 """Names with the same parameters as the first one."""
-ON_OTHER_PAGES = {"Agent": "Agent(model, tools=None, **settings)"}
-"""What has its parameters with words on another page."""
 _SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 MAX_WIDTH = 100
 NOT_SHOWN = {
@@ -79,7 +77,7 @@ def api_page(note: str) -> str:
         note + "# Public API\n\n"
         "Every public name. These do not change without a note in the changelog; modules and names that begin with an "
         "underscore may change in any release.\n\n"
-        "`name=value` is of the type of that value, `...` a default of its own; `name?` may be left out. A path may be "
+        "`name=value` is of the type of that value, `...` a default of its own. A path may be "
         "a `Path`. `**options` are [settings](settings.md). Messages, events, results and what is inside them have "
         "`to_dict`, `to_json`, `from_dict` and `from_json`. What has `aclose()` can be used with `async with`. "
         "Examples are in the [how-tos](../howto/index.md).\n"
@@ -152,8 +150,6 @@ def _class_entry(name: str, node: ast.ClassDef, location: str, text: str, same: 
         head = f"class {name}({owner})"
     elif same:
         head = f"{name}(...)  # as {same}"
-    elif name in ON_OTHER_PAGES:
-        head = ON_OTHER_PAGES[name]
     elif init is not None:
         head = _signature(name, init, method=True)
     elif fields and {"Struct", "Value"} & set(bases):

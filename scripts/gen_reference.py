@@ -58,7 +58,7 @@ def events_page() -> str:
     parts = [
         NOTE + "# Events\n\n"
         "A run is a list of records; a record is an event and its position in the log. "
-        "All of these are imported from `treadle.events`; `name?` may be None or empty. As JSON, "
+        "All of these are imported from `treadle.events`. As JSON, "
         "`type` is the name in small letters (`run_started`), unless another one is given.\n\n"
         f"The version of these shapes is {events_module.SCHEMA}. Older logs are upgraded when they are read.\n\n"
         "## Record\n\n"
@@ -97,7 +97,7 @@ def settings_page() -> str:
         NOTE + "# Settings\n\n"
         "Settings come in groups, `Agent(..., limits=RunLimits(max_iterations=5))`, or by their flat names, "
         "`Agent(..., max_iterations=5)`. Both work for one run as well: `agent.run(question, temperature=0.2)`. "
-        "An unknown name is an error that says which one was meant. `name?` is None or empty unless it is given.\n\n"
+        "An unknown name is an error that says which one was meant.\n\n"
         "## Agent\n\nWhat `Agent(model, tools, ...)` takes by name. `model` is a name "
         '(`"openai:gpt-5-mini"`, see [providers](providers.md)), an address or a `Model`; `tools` is a list of '
         'functions, tools and names of [built-in tools](tools.md) (`["calculator"]`), or None for an agent without.\n\n'

@@ -71,10 +71,10 @@ def plain_type(kind: str) -> str:
 
 
 def argument(name: str, kind: str, default: str) -> str:
-    """A parameter or a field: of a plain value, the default says the type; `name?` is None or empty by default."""
+    """A parameter or a field: of a plain value, the default says the type."""
     kind = plain_type(kind)
     if default in ("None", "()", "{}", "[]") and kind:
-        return f"{name}?: {kind.removesuffix(' | None')}"
+        return f"{name}: {kind.removesuffix(' | None')} = {default}"
     if re.fullmatch(r"True|False|-?[\d.]+|'.*'", default) and kind in _SIMPLE:
         return f"{name}={default}"
     return f"{name}{': ' if kind else ''}{kind}{' = ' if kind and default else '=' if default else ''}{default}"

@@ -86,7 +86,7 @@ TOOLS = """\
 
 By name: `treadle run -t calculator -t files,folder=notes` at the terminal; `tools=["calculator"]` and, with parameters,
 `builtin("files", folder="notes")` in code; `{component_name: files, params: {folder: notes}}` in a
-[file](files.md#agents). Parameters (`name?` may be left out) are those of the person who sets the tool up; arguments
+[file](files.md#agents). Parameters are those of the person who sets the tool up; arguments
 are what the model gives. What the model calls stands below, with the effect of a call, `untrusted` if results come from
 outside, and what the model is told; `treadle tools NAME` shows its arguments, too.
 """
@@ -105,7 +105,7 @@ DEFAULTS = """\
 
 `config.toml` in your configuration folder: `~/.config/treadle/` on Linux, `~/Library/Application Support/treadle/` on a
 Mac, `%APPDATA%\\treadle\\` on Windows; `TREADLE_CONFIG` names another file. It is read by the terminal program only; an
-option of a command takes precedence over it. An unknown field is an error; on this page `name?` may be left out.
+option of a command takes precedence over it. An unknown field is an error.
 
 ```toml
 model = "ollama:llama3.2"
@@ -159,8 +159,7 @@ records and requests: [durable runs](../howto/durable.md#secrets). `${NAME}` and
 HTTP = """\
 # HTTP
 
-What `treadle serve` answers ([serving](../howto/serve.md)). Bodies are JSON; unknown fields are refused, `name?` may be
-left out. The same for
+What `treadle serve` answers ([serving](../howto/serve.md)). Bodies are JSON; unknown fields are refused. The same for
 machines, with every body and query, is at `/openapi.json`. With tokens, send `Authorization: Bearer TOKEN`.
 
 ## Operations
