@@ -7,7 +7,7 @@ import pytest
 
 from dialects.samples import NAMES
 from kit import row
-from treadle._dialects.base import Decision, Dialect, Encoding, Prompts
+from treadle._dialects.base import Decision, Dialect
 from treadle._dialects.registry import get_dialect
 from treadle._types.messages import ToolCall
 
@@ -31,14 +31,3 @@ def test_a_decision_is_a_frozen_value_that_is_stored_without_its_defaults():
     assert msgspec.json.encode(Decision()) == b"{}"
     with pytest.raises(AttributeError):
         decision.answer = "x"  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_an_encoding_asks_for_nothing_by_default():
-    assert (Encoding().tools, Encoding().tool_choice, Encoding().format, Encoding().stop) == ((), "auto", None, ())
-
-
-def test_a_replaced_prompt_wins_even_when_it_is_empty():
-    prompts = Prompts({"dialect.json": "mine", "dialect.array": ""})
-    assert prompts.get("dialect.json", "default") == "mine"
-    assert prompts.get("dialect.array", "default") == ""
-    assert prompts.get("dialect.schema", "default") == "default"

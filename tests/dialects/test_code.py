@@ -36,7 +36,9 @@ def test_the_code_of_a_reply():
         ("```python\nprint(1)", "print(1)"),
         ("<code>\nprint(1)\n</code>", "print(1)"),
         ("I run <execute>print(1)</execute> now", "print(1)"),
-        ("<think>first</think>\n```python\nprint(1)\n```", "print(1)"),
+        ("<think>first ```python\nno\n```</think>\n```python\nprint(1)\n```", "print(1)"),
+        ('```python\nx = 1\n```\n<result tool="python">\n9\n</result>\n```python\nfinal_answer(9)\n```', "x = 1"),
+        ("```python\ntext = '''\n~~~\n'''\n```", "text = '''\n~~~\n'''"),
     ]:
         with row(text, code):
             assert code_of(text) == code
@@ -85,6 +87,7 @@ def test_code_that_was_cut_off_does_not_run_and_nothing_at_all_is_a_problem():
     assert "cut off" in CODE.decode(Reply("```python\nx = [1,", finish="length"), TOOLS).problem
     assert code_of("```python\nx = [1]\n```", "length") == "x = [1]"
     assert CODE.decode(Reply("<think>hm</think>"), TOOLS).problem
+    assert CODE.decode(Reply(""), TOOLS).problem
 
 
 def test_the_text_before_the_code_is_the_thought():
@@ -111,58 +114,16 @@ def test_the_prompt_lists_functions_and_shows_one_call():
     assert CODE.encode(TOOLS, Profile(grammar=True)).format is None
 
 
+def test_calls_of_another_dialect_are_shown_as_code():
+    native = AssistantMessage("Look.", (ToolCall("1", "my-tool", {"q": "x"}),))
+    assert show_assistant(native, CODE).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
+
+
 def test_a_decision_is_written_as_code():
     calls = (ToolCall("1", "python", {"code": "x = 1"}), ToolCall("2", "a-b", {"q": "it's"}))
     assert CODE.write(Decision("Look.", calls)) == 'Look.\n```python\nx = 1\nprint(a_b(q="it\'s"))\n```'
     assert CODE.write(Decision("hm", answer="Paris")) == "hm\n<__final_answer__>Paris</__final_answer__>"
     assert CODE.write(Decision("hm")) == "hm"
-
-
-def test_reading_replies():
-    for reply, expected in [
-        ("```python\nx = 1\n```", "x = 1"),
-        ("Think.\n```py\nx = 1\n```\nThen\n```python\ny = 2\n```", "x = 1\ny = 2"),
-        ("```\nprint(1)\n```", "print(1)"),
-        ("<code>\nprint(2)\n</code>", "print(2)"),
-        ("<think>hm ```python\nno\n```</think>```python\nyes = 1\n```", "yes = 1"),
-        ('```python\nx = 1\n```\n<result tool="python">\n9\n</result>\n```python\nfinal_answer(9)\n```', "x = 1"),
-        ("```python\ntext = '''\n~~~\n'''\n```", "text = '''\n~~~\n'''"),
-        ("```python\nx = 1", "x = 1"),
-        ("Just words", None),
-        ("```json\n{}\n```", None),
-        ("```\nsome shell output\n```", None),
-    ]:
-        with row(reply, expected):
-            decision = CODE.decode(Reply(text=reply), ())
-            if expected is None:
-                assert decision.answer == reply
-            else:
-                assert [(call.name, call.args) for call in decision.calls] == [("python", {"code": expected})]
-
-
-def test_cut_and_empty_replies_are_problems():
-    assert CODE.decode(Reply(text="```python\nx = [1,", finish="length"), ()).problem
-    assert CODE.decode(Reply(text=""), ()).problem
-    assert "code block" in CODE.reformat("why", Prompts())
-
-
-def test_other_dialects_messages_and_names():
-    native = AssistantMessage("Look.", (ToolCall("1", "my-tool", {"q": "x"}),))
-    assert show_assistant(native, CODE).text == "Look.\n```python\nprint(my_tool(q='x'))\n```"
-    assert [function_name(name) for name in ("a-b", "print", "class", "final_answer", "2x")] == [
-        "a_b",
-        "print_",
-        "class_",
-        "final_answer_",
-        "_2x",
-    ]
-    system = CODE.system(
-        "Be kind.",
-        [ToolSchema("a-b", "Does.", {"type": "object", "properties": {}}), ToolSchema("python", "", {})],
-        Prompts(),
-    )
-    assert "- a_b(): Does." in system
-    assert "- python" not in system
 
 
 def test_hostile_replies_are_read_soon():

@@ -23,7 +23,7 @@ BOTH_WAYS = pytest.mark.parametrize("streaming", [False, True])
 
 @BOTH_WAYS
 def test_statuses(wire: Wire, streaming: bool):
-    transient, refused = (408, 409, 429, 500, 503, 529), (400, 401, 403, 404, 422)
+    transient, refused = (408, 409, 429, 500, 502, 503, 504, 529), (400, 401, 403, 404, 405, 422)
     for status, error in zip(
         transient,
         all_fail(wire, [wire.error(status, "busy") for status in transient], streaming=streaming),
@@ -47,7 +47,7 @@ def test_statuses(wire: Wire, streaming: bool):
 
 @BOTH_WAYS
 def test_a_connection_lost_before_the_answer(wire: Wire, streaming: bool):
-    answers = [Answer(fault=fault, before_headers=True) for fault in ("reset", "close")]
+    answers = [*(Answer(fault=fault, before_headers=True) for fault in ("reset", "close")), Answer(pieces=[])]
     for error in all_fail(wire, answers, streaming=streaming):
         assert isinstance(error, TransientModelError)
 
@@ -67,12 +67,14 @@ def test_silence(wire: Wire):
     assert isinstance(error, TransientModelError)
     (error,) = all_fail(wire, [Answer(fault="stall", before_headers=True)], streaming=False, timeout=0.2)
     assert isinstance(error, TransientModelError)
+    assert "within 0.2 s" in str(error)
 
 
 def test_a_truncated_body(wire: Wire):
     body = b"".join(wire.whole(HELLO).pieces)
     cut = [body[:-5], body[:-60]]
-    answers = [Answer(pieces=[left], length=True, fault="close") for left in cut]
+    answers = [Answer(pieces=[left], length=length, fault="close") for left in cut for length in (True, False)]
+    answers += [Answer(pieces=[left], fault="reset") for left in cut]
     answers += [Answer(pieces=[left], no_framing=True) for left in cut]
     for error in all_fail(wire, answers, streaming=False):
         assert isinstance(error, TransientModelError)
@@ -96,5 +98,6 @@ def test_nonsense_is_a_typed_error(wire: Wire, streaming: bool):
     answers = [wire.send(wire.framed(body)) if streaming else Answer(pieces=[body]) for body in bodies]
     login, *others = all_fail(wire, [page, *answers], streaming=streaming)
     assert type(login) is BadReplyError
+    assert "text/html" in str(login)
     for error in others:
         assert isinstance(error, (BadReplyError, TransientModelError))

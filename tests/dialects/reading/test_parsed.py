@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle._dialects.reading.lenient import LenientParser
-from treadle._dialects.reading.parsed import COMPLETE, Parsed, UnreadableJson
+from treadle._dialects.reading.parsed import COMPLETE, Parsed
 
 
 def test_everything_is_complete_unless_something_was_left_open():
@@ -29,9 +29,3 @@ def test_a_value_that_was_only_begun_spoils_its_container_but_not_its_neighbours
     assert not parsed.all_values
     assert parsed.completeness(cut=False).covers(first)
     assert not parsed.completeness(cut=False).covers(second)
-
-
-def test_the_error_says_where_and_whether_it_was_json_until_then():
-    error = UnreadableJson(7, has_keys=True)
-    assert str(error) == "not JSON at character 7"
-    assert (error.position, error.has_keys) == (7, True)

@@ -45,71 +45,61 @@ def calls_of(*fragments: dict[str, Any], finish: str = "tool_calls") -> list[tup
     return [(call.name, call.arguments) for call in result.calls]
 
 
-def test_fragments_with_index():
-    assert calls_of(
-        piece("", "f", "a", 0), piece('{"x"', index=0), piece(":1}", index=0), piece("{}", "g", "b", 1)
-    ) == [
-        ("f", '{"x":1}'),
-        ("g", "{}"),
-    ]
+FRAGMENTS: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
+    "with an index": (
+        [piece("", "f", "a", 0), piece('{"x"', index=0), piece(":1}", index=0), piece("{}", "g", "b", 1)],
+        [("f", '{"x":1}'), ("g", "{}")],
+    ),
+    "of two calls in turn": (
+        [piece("", "f", "a", 0), piece("", "g", "b", 1), piece('{"x":1}', index=0), piece('{"y":2}', index=1)],
+        [("f", '{"x":1}'), ("g", '{"y":2}')],
+    ),
+    "without an index": (
+        [piece("", "f", "a"), piece('{"x"'), piece(":1}"), piece("{}", "g", "b")],
+        [("f", '{"x":1}'), ("g", "{}")],
+    ),
+    "without index and id": (
+        [piece('{"x":1}', "f"), piece("{}", "f"), piece("{}", "g")],
+        [("f", '{"x":1}'), ("f", "{}"), ("g", "{}")],
+    ),
+    "every call numbered zero": (
+        [piece('{"x":1}', "f", "a", 0), piece("{}", "g", "b", 0)],
+        [("f", '{"x":1}'), ("g", "{}")],
+    ),
+    "numbered zero without an id": (
+        [piece('{"x":1}', "f", None, 0), piece("{}", "f", None, 0)],
+        [("f", '{"x":1}'), ("f", "{}")],
+    ),
+    "a new id in each": (
+        [piece("", "f", "a", 0), piece('{"x":', call_id="b", index=0), piece("1}", call_id="c", index=0)],
+        [("f", '{"x":1}')],
+    ),
+    "the name in each": (
+        [piece('{"x"', "f", "a", 0), piece(":1}", "f", "a", 0), piece("", "f", "a", 0)],
+        [("f", '{"x":1}')],
+    ),
+    "the name in pieces": (
+        [piece(None, "get_", "a", 0), piece(None, "time", None, 0), piece("{}", index=0)],
+        [("get_time", "{}")],
+    ),
+    "the name after the id": (
+        [piece(None, None, "a", 0), piece(None, "f", None, 0), piece("{}", index=0)],
+        [("f", "{}")],
+    ),
+    "empty arguments": ([piece("", "f", "a", 0)], [("f", "{}")]),
+    "no arguments": ([piece(None, "f", "a", 0)], [("f", "{}")]),
+    "arguments as an object": ([piece({"x": [1]}, "f", "a", 0)], [("f", '{"x":[1]}')]),
+    "a flat call": ([{"index": 0, "id": "a", "name": "f", "arguments": "{}"}], [("f", "{}")]),
+}
 
 
-def test_interleaved_fragments():
-    assert calls_of(
-        piece("", "f", "a", 0), piece("", "g", "b", 1), piece('{"x":1}', index=0), piece('{"y":2}', index=1)
-    ) == [
-        ("f", '{"x":1}'),
-        ("g", '{"y":2}'),
-    ]
+def test_calls_in_fragments():
+    for kind, (fragments, calls) in FRAGMENTS.items():
+        with row(kind):
+            assert calls_of(*fragments) == calls
 
 
-def test_fragments_without_index():
-    assert calls_of(piece("", "f", "a"), piece('{"x"'), piece(":1}"), piece("{}", "g", "b")) == [
-        ("f", '{"x":1}'),
-        ("g", "{}"),
-    ]
-
-
-def test_fragments_without_index_and_id():
-    assert calls_of(piece('{"x":1}', "f"), piece("{}", "f"), piece("{}", "g")) == [
-        ("f", '{"x":1}'),
-        ("f", "{}"),
-        ("g", "{}"),
-    ]
-
-
-def test_every_call_numbered_zero():
-    assert calls_of(piece('{"x":1}', "f", "a", 0), piece("{}", "g", "b", 0)) == [("f", '{"x":1}'), ("g", "{}")]
-    assert calls_of(piece('{"x":1}', "f", None, 0), piece("{}", "f", None, 0)) == [("f", '{"x":1}'), ("f", "{}")]
-
-
-def test_a_new_id_in_every_fragment():
-    assert calls_of(
-        piece("", "f", "a", 0), piece('{"x":', call_id="b", index=0), piece("1}", call_id="c", index=0)
-    ) == [("f", '{"x":1}')]
-
-
-def test_the_name_repeated_in_every_fragment():
-    assert calls_of(piece('{"x"', "f", "a", 0), piece(":1}", "f", "a", 0), piece("", "f", "a", 0)) == [("f", '{"x":1}')]
-
-
-def test_the_name_in_pieces():
-    assert calls_of(piece(None, "get_", "a", 0), piece(None, "time", None, 0), piece("{}", index=0)) == [
-        ("get_time", "{}")
-    ]
-
-
-def test_the_name_after_the_id():
-    assert calls_of(piece(None, None, "a", 0), piece(None, "f", None, 0), piece("{}", index=0)) == [("f", "{}")]
-
-
-def test_no_arguments_are_an_empty_object():
-    assert calls_of(piece("", "f", "a", 0)) == [("f", "{}")]
-    assert calls_of(piece(None, "f", "a", 0)) == [("f", "{}")]
-
-
-def test_arguments_as_an_object():
-    assert calls_of(piece({"x": [1]}, "f", "a", 0)) == [("f", '{"x":[1]}')]
+def test_arguments_as_an_object_of_a_whole_reply():
     result, _ = read(whole("tool_calls", tool_calls=[piece({"x": 1}, "f", "a")]), end=False)
     assert result.calls == (RawCall("a", "f", '{"x":1}'),)
 
@@ -118,10 +108,6 @@ def test_the_same_id_twice_is_made_unique():
     result, _ = read(whole("tool_calls", tool_calls=[piece("{}", "f", "x"), piece("{}", "g", "x")]), end=False)
     assert result.calls[0].id == "x"
     assert result.calls[1].id not in ("", "x")
-
-
-def test_a_flat_call():
-    assert calls_of({"index": 0, "id": "a", "name": "f", "arguments": "{}"}) == [("f", "{}")]
 
 
 def test_legacy_function_call():

@@ -88,23 +88,6 @@ def test_a_stream_comes_event_by_event():
             assert exchange(stream(*split(data, size), gzipped=gzipped)) == [BODY, b"2", b"[DONE]"]
 
 
-def test_transient_statuses():
-    for status in [408, 409, 429, 500, 502, 503, 504, 529]:
-        with row(status):
-            error = fails(reply({"error": {"message": "busy"}}, status))
-            assert isinstance(error, TransientModelError)
-            assert (error.status, error.retry_after, error.provider) == (status, None, "test")
-
-
-def test_refused_statuses():
-    for status in [400, 401, 403, 404, 405, 422]:
-        with row(status):
-            error = fails(reply({"error": {"message": f"bad key {KEY}"}}, status))
-            assert type(error) is RequestRefusedError
-            assert "bad key ***" in str(error)
-            assert error.status == status
-
-
 @pytest.mark.parametrize(("size", "beside"), [(100, False), (40_000, True)])
 def test_a_long_error_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch, size: int, beside: bool):
     threads: list[threading.Thread] = []
@@ -144,21 +127,6 @@ def test_a_senseless_pause_is_ignored():
             assert error.retry_after is None
 
 
-def test_a_dropped_connection_is_transient():
-    for answer in [
-        Answer(fault="reset", before_headers=True),
-        Answer(fault="close", before_headers=True),
-        Answer(pieces=[b'{"a":'], fault="reset"),
-        Answer(pieces=[b'{"a":'], fault="close"),
-        Answer(pieces=[b'{"a":'], fault="close", length=True),
-        Answer(pieces=[]),
-        stream("data: 1\n\n", fault="reset"),
-        stream("data: 1\n\n", fault="close"),
-    ]:
-        with row(answer):
-            assert isinstance(fails(answer), TransientModelError)
-
-
 def test_silence_is_transient():
     for answer in [stream("data: 1\n\n", fault="stall"), Answer(pieces=[b"{"], fault="stall")]:
         with row(answer):
@@ -192,12 +160,6 @@ def test_a_streamed_reply_has_to_begin():
     asyncio.run(main())
 
 
-def test_the_total_time_is_bounded():
-    error = fails(Answer(fault="stall", before_headers=True), total=0.2)
-    assert isinstance(error, TransientModelError)
-    assert "within 0.2 s" in str(error)
-
-
 def test_no_server_listens():
     async def main() -> None:
         async with Loopback([]) as server:
@@ -206,12 +168,6 @@ def test_no_server_listens():
             await send(url)
 
     asyncio.run(main())
-
-
-def test_wrong_content_type():
-    error = fails(Answer(pieces=[b"<html>Log in</html>"], headers={"content-type": "text/html"}))
-    assert type(error) is BadReplyError
-    assert "text/html" in str(error)
 
 
 def test_not_http():
