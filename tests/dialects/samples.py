@@ -18,6 +18,8 @@ NAMES = ("native", "json", "action", "array", "schema", "direct", "brief")
 TEXT_NAMES = NAMES[1:]
 WORKED = TEXT_NAMES[:-1]
 """With a worked example and fenced results; what `brief` has instead is in its own tests."""
+READERS = ("native", "json", "action", "array")
+"""Those that read in ways of their own: the others read an object as `json` does."""
 THOUGHTLESS = ("array", "direct", "brief")
 
 SEARCH = ToolSchema(

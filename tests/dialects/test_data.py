@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dialects.samples import NAMES, SEARCH, decode, executable, load
+from dialects.samples import READERS, SEARCH, decode, executable, load
 from treadle._dialects.reading.extract import extract_json
 from treadle._safety.data import repeats_a_name
 from treadle._types.request import ToolSchema
@@ -61,14 +61,14 @@ def test_bad_json_never_crashes_and_valid_json_is_unchanged():
     assert seen["lenient"] >= 60, seen
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", READERS)
 def test_bad_json_is_never_a_call(dialect: str):
     for row in BAD_JSON:
         for finish in ("stop", "length"):
             assert decode(dialect, row["input"], finish).calls == ()
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", READERS)
 def test_tool_outputs_give_the_expected_calls(dialect: str):
     """The data carries no expectations: these were written by this reader and then reviewed row by row."""
     wrong: list[tuple[int, Any]] = []
@@ -98,7 +98,7 @@ def test_most_real_calls_are_certain():
     assert kinds.count("doubt") <= 33
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", READERS)
 def test_no_tool_is_called_from_garbage(dialect: str):
     """Garbage: nothing that could be a call was ever closed, or the row is a chat template."""
     garbage = [text for index, text in enumerate(OUTPUTS) if index in TEMPLATES or not CLOSED.search(text)]
@@ -108,7 +108,7 @@ def test_no_tool_is_called_from_garbage(dialect: str):
             assert executable(decode(dialect, text, tools=tools)) == [], text
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", READERS)
 def test_tool_outputs_cut_anywhere_call_nothing_else(dialect: str):
     for text, row in zip(OUTPUTS[::4], EXPECTED[::4], strict=True):
         for end in range(0, len(text), 7):

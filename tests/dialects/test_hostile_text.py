@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dialects.samples import NAMES, SEARCH, TOOLS, decode
+from dialects.samples import READERS, SEARCH, TOOLS, decode
 from kit import row
 from treadle._dialects.registry import get_dialect
 from treadle._types.request import RawCall, Reply
@@ -59,7 +59,7 @@ def test_hostile_text_is_read_in_bounded_time():
         with row(kind):
             text = HOSTILE[kind]
             get_dialect("native").decode(Reply(text='{"a": "b" c}'), TOOLS)  # what is imported when first used
-            for name, finish in (*((name, "stop") for name in NAMES), ("json", "length")):
+            for name, finish in (*((name, "stop") for name in READERS), ("json", "length")):
                 start = time.process_time()
                 decision = decode(name, text, finish)
                 assert time.process_time() - start < CPU_SECONDS

@@ -14,6 +14,7 @@ from dialects.samples import (
     CALL,
     MARKUP,
     NAMES,
+    READERS,
     SHAPES,
     SLIPS,
     TEXT_NAMES,
@@ -182,7 +183,7 @@ def mutate(text: str, changes: list[tuple[int, str, str]]) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", READERS)
 @settings(max_examples=60, deadline=None)
 @given(text=SAMPLES, changes=MUTATIONS, end=st.integers(0, 400))
 def test_mutations_never_crash_and_never_run_what_was_cut(
@@ -196,7 +197,7 @@ def test_mutations_never_crash_and_never_run_what_was_cut(
     assert ran == executable(decode(name, cut + "§", "length")) or not executable(decode(name, cut + "§", "length"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", READERS)
 @settings(max_examples=30, deadline=None)
 @given(text=WORDS)
 def test_any_text_gives_a_decision(name: str, text: str):

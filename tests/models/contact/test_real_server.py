@@ -14,7 +14,7 @@ import pytest
 
 from kit import add, go
 from local.local_kit import SMALL, need_model, sensible
-from treadle import Agent, LocalModel, resolve_model
+from treadle import Agent, LocalModel, ToolResponse, resolve_model, tool
 from treadle._local.weights import weights
 from treadle._local.weights.adapters import TAUGHT, unpacked
 from treadle._models.base import complete, meet
@@ -105,8 +105,14 @@ def test_by_its_address_it_solves_what_it_solves_by_its_name(server: str):
         assert getattr(by_address.profile, field) == getattr(inside.profile, field), field
 
 
-async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
-    result = await Agent(model, [add]).run(question)
+@tool(name="add", effect="pure")
+def add_and_end(a: int, b: int) -> ToolResponse:
+    """Add two numbers."""
+    return ToolResponse(str(a + b), final_answer=True)
+
+
+async def asked(model: Any, question: str, called: Any = add) -> tuple[str, list[Any], str]:
+    result = await Agent(model, [called]).run(question)
     return result.answer, [(step.tool, step.args) for step in result.steps], str(result.metadata["dialect"])
 
 
@@ -115,7 +121,8 @@ async def asked(model: Any, question: str) -> tuple[str, list[Any], str]:
 @pytest.mark.timeout(2 * SECONDS)
 def test_with_our_adapter_it_is_asked_as_it_was_trained(tuned: str):
     outside = resolve_model(tuned)
-    answer, calls, dialect = go(asked(outside, "What is 2345 + 6789?"), limit=SECONDS)
+    # The result is the answer: a second round would take as long.
+    answer, calls, dialect = go(asked(outside, "What is 2345 + 6789?", add_and_end), limit=SECONDS)
     assert "9134" in answer.replace(",", "")
     assert calls == [("add", {"a": 2345, "b": 6789})]
     assert dialect == "compact"

@@ -7,6 +7,7 @@ from treadle._models.minilm.embeddings import END, START, UNKNOWN, token_ids, vo
 
 
 def test_pieces():
+    names = {number: word for word, number in vocabulary().items()}
     for text, pieces in [
         ("Zoë's café, tokenization!", ["zoe", "'", "s", "cafe", ",", "token", "##ization", "!"]),
         ("東京 2024", ["東", "京", "202", "##4"]),
@@ -14,7 +15,6 @@ def test_pieces():
         ("", []),
     ]:
         with row(text, pieces):
-            names = {number: word for word, number in vocabulary().items()}
             assert [names[number] for number in token_ids(text, 64)[1:-1]] == pieces
 
 
