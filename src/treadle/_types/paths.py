@@ -1,4 +1,4 @@
-"""Where Treadle keeps what it remembers when it is not told."""
+"""Where Treadle keeps what it remembers, and what can be had again, when it is not told."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ from pathlib import Path
 
 def state_folder() -> Path:
     """`$TREADLE_STATE`, or the place this system has for it. Not created."""
-    if given := os.environ.get("TREADLE_STATE"):
+    return _folder("TREADLE_STATE", "Application Support", "XDG_STATE_HOME", ".local/state")
+
+
+def cache_folder() -> Path:
+    """`$TREADLE_CACHE`, or the place this system has for files that can be downloaded or made again. Not created."""
+    return _folder("TREADLE_CACHE", "Caches", "XDG_CACHE_HOME", ".cache")
+
+
+def _folder(variable: str, in_library: str, xdg: str, in_home: str) -> Path:
+    if given := os.environ.get(variable):
         return Path(given).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
+        base = Path.home() / "Library" / in_library
     else:
-        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        base = os.environ.get(xdg) or Path.home() / in_home
     return Path(base) / "treadle"
 
 

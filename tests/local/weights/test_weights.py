@@ -14,6 +14,7 @@ from local.hub import DATA, Hub, fake, file_names
 from treadle._local.weights import files as local_files
 from treadle._local.weights import weights
 from treadle._types.errors import ModelError, UnknownModelError
+from treadle._types.paths import cache_folder
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -121,7 +122,7 @@ def test_cache_folder_of_each_platform(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
-    assert weights.cache_dir() == Path(expected)
+    assert cache_folder() == Path(expected)
 
 
 def test_catalogue_parts_add_up():

@@ -15,7 +15,7 @@ import msgspec
 
 from treadle._dialects.describe import encode_json
 from treadle._dialects.reading.lenient import LenientParser
-from treadle._dialects.reading.parsed import Completeness, Parsed, UnreadableJson
+from treadle._dialects.reading.parsed import Parsed, UnreadableJson
 from treadle._dialects.reading.placement import (
     IN_CODE_BLOCK,
     IN_QUOTES,
@@ -119,7 +119,7 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
     broken = talk_between = False
     position = last = 0
     for _ in range(MAX_MARKERS):
-        match = None if reader.exhausted else _opening(text, position)
+        match = None if reader.parser.exhausted else _opening(text, position)
         if match is None:
             break
         position = match.end()
@@ -131,7 +131,11 @@ def read_markup(text: str, tools: Tools, *, cut: bool) -> Markup | None:
         # A marker in running prose is talk about markup; at the head of the reply, or cut off, it was meant.
         meant = bool(marked) or (
             marked is None
-            and (not text[: match.start()].strip() or reader.begins_call(position) or (cut and end >= len(text)))
+            and (
+                not text[: match.start()].strip()
+                or text[position : position + 80].lstrip()[:1] in ("{", "[")
+                or (cut and end >= len(text))
+            )
         )
         broken = broken or (marked is None and meant)
         if start < 0 and meant:
@@ -168,15 +172,7 @@ class _Reader:
         self._text = text
         self._tools = tools
         self._cut = cut
-        self._parser = LenientParser(text)
-
-    @property
-    def exhausted(self) -> bool:
-        return self._parser.exhausted
-
-    def begins_call(self, position: int) -> bool:
-        """Return whether a JSON value begins at the position, after spaces."""
-        return self._text[position : position + 80].lstrip()[:1] in ("{", "[")
+        self.parser = LenientParser(text)
 
     def read(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:
         if match.group("xml"):
@@ -233,7 +229,7 @@ class _Reader:
             parsed = self._json(position)
             if parsed is None:
                 return self._python(position) if not calls else (calls, end)
-            read = calls_in(parsed.value, self._tools, self._completeness(parsed))
+            read = calls_in(parsed.value, self._tools, parsed.completeness(self._cut))
             if read is None:
                 return (calls or None), parsed.end
             calls += doubted(read, parsed.repair)
@@ -244,10 +240,10 @@ class _Reader:
 
     def _python(self, position: int) -> tuple[list[ParsedCall] | None, int]:
         try:
-            parsed = self._parser.parse_calls(position)
+            parsed = self.parser.parse_calls(position)
         except UnreadableJson as error:
             return None, error.position
-        read = python_calls(parsed.value, self._tools, self._completeness(parsed))
+        read = python_calls(parsed.value, self._tools, parsed.completeness(self._cut))
         return list(doubted(read, parsed.repair)) or None, parsed.end
 
     def _gemma(self, match: re.Match[str]) -> tuple[list[ParsedCall] | None, int]:
@@ -323,16 +319,13 @@ class _Reader:
 
     def _json(self, position: int) -> Parsed | None:
         try:
-            return self._parser.parse(position)
+            return self.parser.parse(position)
         except UnreadableJson:
             return None
 
     def _call(self, name: str, parsed: Parsed) -> ParsedCall:
-        complete = self._completeness(parsed).covers(parsed.value)
+        complete = parsed.completeness(self._cut).covers(parsed.value)
         return make_call(name, parsed.value, self._tools, complete=complete, repaired=parsed.repair)
-
-    def _completeness(self, parsed: Parsed) -> Completeness:
-        return parsed.completeness(self._cut)
 
 
 def _parameter(text: str) -> str:

@@ -23,8 +23,8 @@ from typing import Any
 from msgspec import Struct
 
 from treadle._local.weights.files import is_whole, unpack
-from treadle._local.weights.weights import cache_dir
 from treadle._safety.logs import get_logger
+from treadle._types.paths import cache_folder
 
 log = get_logger(__name__)
 FAST = ("DOTPROD = 1", "MATMUL_INT8 = 1", "AVX2 = 1")
@@ -93,7 +93,7 @@ def _instructions(cpuinfo: Path) -> set[str]:
 def unpacked(code: Code, native: Path) -> Path:
     """The library in the user's cache, beside a link to the binding: it takes the rest of llama.cpp from there."""
     home = hashlib.sha256(os.fsencode(native.resolve())).hexdigest()[:16]
-    folder = cache_dir() / "cpu" / home
+    folder = cache_folder() / "cpu" / home
     path = folder / code.file
     if not is_whole(path, code.sha256):
         unpack(files("treadle._local.runtime") / "cpu" / f"{code.file}.xz", path, code.sha256)

@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows has no such locks: there a model ends with the process that loaded it
     fcntl = None
 
-from treadle._types.paths import state_folder
+from treadle._types.paths import state_folder, write_private
 
 LOOK_SECONDS = 1.0
 """How often the worker looks whether it is still wanted."""
@@ -64,9 +64,7 @@ def read(lease: Path) -> Lease | None:
 
 
 def grant(lease: Path, address: str, key: str) -> None:
-    descriptor = os.open(lease, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(Lease(address, key)))
+    write_private(lease, msgspec.json.encode(Lease(address, key)))
 
 
 def wait_until_idle(lease: Path, idle: float) -> None:

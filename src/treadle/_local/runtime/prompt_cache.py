@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from treadle._local.weights.weights import cache_dir
 from treadle._safety.logs import get_logger
 from treadle._types.errors import ModelError
 from treadle._types.messages import Message, SystemMessage
+from treadle._types.paths import cache_folder
 
 log = get_logger(__name__)
 LEAST_CHARS = 600
@@ -31,7 +31,7 @@ Post = Callable[[str, bytes], Any]
 
 def folder() -> str:
     """Where they are kept, readable by the user alone; empty when that cannot be written: then none are kept."""
-    path = cache_dir() / "prompts"
+    path = cache_folder() / "prompts"
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:

