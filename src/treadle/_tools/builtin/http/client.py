@@ -7,7 +7,6 @@ again; size, time and decompression are limited.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._models.transport.redirects import Hop, RedirectRefused
-from treadle._safety.bounds import Amount, Count, Seconds, bounded
+from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.builtin.http.addresses import is_ip_address, is_public, parse_url, system_resolve
 from treadle._tools.builtin.reading.charset import decode_text
 from treadle._tools.builtin.reading.compression import Inflater
@@ -33,6 +32,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Looks up the IP addresses of a host and port."""
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Treadle/{__version__})"
+_MAX_REDIRECTS = 5
 
 
 class HttpResponse(Struct, frozen=True):
@@ -80,22 +80,16 @@ class GuardedClient:
         self,
         *,
         allow_hosts: Iterable[str] = (),
-        allow_networks: Iterable[str] = (),
         allow_private: bool = False,
         timeout: Seconds = 20.0,
         max_bytes: Count = 5_000_000,
-        max_redirects: Amount = 5,
-        user_agent: str = USER_AGENT,
         resolver: Resolve | None = None,
     ) -> None:
-        """`allow_hosts` (`host` or `host:port`) and `allow_networks` may be reached although they are private."""
+        """`allow_hosts` (`host` or `host:port`) may be reached although they are private."""
         self.timeout = timeout
         self.max_bytes = max_bytes
-        self.max_redirects = max_redirects
         self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
-        self._allow_networks = tuple(ipaddress.ip_network(network) for network in allow_networks)
         self._allow_private = allow_private
-        self._user_agent = user_agent
         self._resolve = resolver or system_resolve
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession, None]]] = {}
         # Kept apart from the client: in a garbage cycle the sessions would be found open, together with it.
@@ -149,7 +143,7 @@ class GuardedClient:
 
     async def _follow(self, hop: Hop, max_bytes: int, leave: bool) -> HttpResponse:
         session = await self._session()
-        for _ in range(self.max_redirects + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             async with session.request(
                 hop.method, hop.url, headers=hop.headers, data=hop.body, allow_redirects=False
             ) as response:
@@ -168,7 +162,7 @@ class GuardedClient:
                 ):  # fmt: skip
                     raise LeadsElsewhere(str(following.url))
                 hop = following
-        raise ToolError(f"{hop.url.host} redirects more than {self.max_redirects} times")
+        raise ToolError(f"{hop.url.host} redirects more than {_MAX_REDIRECTS} times")
 
     def checked(self, text: str) -> URL:
         """The address as a URL, if this client may request it. Host names are checked later, when they are resolved."""
@@ -189,18 +183,11 @@ class GuardedClient:
         name = host.lower().rstrip(".")
         if self._allow_private or name in self._allow_hosts or f"{name}:{port}" in self._allow_hosts:
             return
-        if addresses and all(is_public(address) or self._in_allowed_network(address) for address in addresses):
+        if addresses and all(map(is_public, addresses)):
             return
         raise NotAllowed(
             f"refused: {host} is not a public address (the operator of this agent can allow it with allow_hosts)"
         )
-
-    def _in_allowed_network(self, address: str) -> bool:
-        try:
-            ip = ipaddress.ip_address(address.partition("%")[0])
-        except ValueError:
-            return False
-        return any(ip.version == network.version and ip in network for network in self._allow_networks)
 
     async def _addresses(self, host: str, port: int) -> Sequence[str]:
         addresses = await self._resolve(host, port)
@@ -213,13 +200,13 @@ class GuardedClient:
             self._sessions.pop(old, None)
         entry = self._sessions.get(loop)
         if entry is None or entry[0].closed:
-            keeper = _keep_session(_connector(weakref.WeakMethod(self._addresses)), self._user_agent)
+            keeper = _keep_session(_connector(weakref.WeakMethod(self._addresses)))
             entry = (await anext(keeper), keeper)
             self._sessions[loop] = entry
         return entry[0]
 
 
-async def _keep_session(connector: Any, user_agent: str) -> AsyncGenerator[ClientSession, None]:
+async def _keep_session(connector: Any) -> AsyncGenerator[ClientSession, None]:
     """A generator, because an event loop closes its generators when it ends, and closes one that is dropped before: so
     the session is always closed. It must not hold on to the client, or only the garbage collector would find both."""
     import aiohttp
@@ -228,7 +215,7 @@ async def _keep_session(connector: Any, user_agent: str) -> AsyncGenerator[Clien
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"},
+        headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip, deflate"},
         timeout=aiohttp.ClientTimeout(total=None),
     )
     async with session:
