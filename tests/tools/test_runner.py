@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from treadle._tools.base import Limits, Tool, ToolOutcome, ToolResponse
+from kit import row
+from tools.calls import called
+from treadle._tools.base import Tool, ToolOutcome, ToolResponse
 from treadle._tools.function import tool
-from treadle._tools.runner import run_call
 from treadle._tools.signature import Extra
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ToolError
@@ -39,28 +40,25 @@ def test_a_call_gives_an_outcome(call: Call) -> None:
     assert outcome.elapsed > 0
 
 
-def test_an_unreadable_call_is_answered_with_its_problem(context: Any) -> None:
+def test_an_unreadable_call_is_answered_with_its_problem() -> None:
     bad = ToolCall("c", "add", problem="arguments end in the middle", raw='{"a":')
-    outcome = asyncio.run(run_call(add, bad, limits=Limits(), toolkit=Toolkit([add]), extras={}, context=context))
+    outcome = asyncio.run(called(Toolkit([add]), bad))
     assert (outcome.error, outcome.executed) == ("invalid_args", False)
     assert "arguments end in the middle" in str(outcome.content)
 
 
-@pytest.mark.parametrize(
-    ("tools", "name", "expected"),
-    [
+def test_an_unknown_tool_lists_the_nearest_names() -> None:
+    for tools, name, expected in (
         ([add], "Add_", "Did you mean: add?"),
         ([add], "zzz", "Expected one of: add."),
         ([], "add", "No tools are available"),
         ([add], "x" * 100_000, "characters)"),
-    ],
-)
-def test_an_unknown_tool_lists_the_nearest_names(context: Any, tools: list[Tool], name: str, expected: str) -> None:
-    call = ToolCall("c", name)
-    outcome = asyncio.run(run_call(None, call, limits=Limits(), toolkit=Toolkit(tools), extras={}, context=context))
-    assert (outcome.error, outcome.executed) == ("unknown_tool", False)
-    assert expected in str(outcome.content)
-    assert len(str(outcome.content)) < 300
+    ):
+        with row(tools, name, expected):
+            outcome = asyncio.run(called(Toolkit(tools), ToolCall("c", name)))
+            assert (outcome.error, outcome.executed) == ("unknown_tool", False)
+            assert expected in str(outcome.content)
+            assert len(str(outcome.content)) < 300
 
 
 def test_invalid_arguments_are_never_executed(call: Call) -> None:

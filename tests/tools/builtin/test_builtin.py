@@ -12,9 +12,9 @@ import pytest
 
 from kit import row
 from tools.builtin.loopback import serving
-from treadle._tools.base import Limits, Tool, ToolOutcome
+from tools.calls import called
+from treadle._tools.base import Tool, ToolOutcome
 from treadle._tools.builtin import BUILTINS, builtin
-from treadle._tools.runner import run_call
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import ConfigError
 from treadle._types.messages import ToolCall, text_of
@@ -79,18 +79,8 @@ def test_nothing_is_imported_before_it_is_needed():
     )
 
 
-class Context:
-    run_id = call_id = idempotency_key = "x"
-    run = None
-
-    def output(self, text: str) -> None: ...
-
-
 def outcome(tools: list[Tool], name: str, **args: Any) -> ToolOutcome:
-    kit = Toolkit(tools)
-    return asyncio.run(
-        run_call(kit.get(name), ToolCall("c", name, args), limits=Limits(), toolkit=kit, extras={}, context=Context())
-    )
+    return asyncio.run(called(Toolkit(tools), ToolCall("c", name, args)))
 
 
 def test_a_hostile_call_is_an_observation_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -128,10 +118,7 @@ def test_instructions_in_a_page_are_only_text():
     async def main() -> ToolOutcome:
         async with serving({"/": evil}) as site:
             kit = Toolkit([builtin("http_fetch", allow_hosts=["127.0.0.1"])])
-            call = ToolCall("c", "http_fetch", {"url": site.url})
-            return await run_call(
-                kit.get("http_fetch"), call, limits=Limits(), toolkit=kit, extras={}, context=Context()
-            )
+            return await called(kit, ToolCall("c", "http_fetch", {"url": site.url}))
 
     result = asyncio.run(main())
     assert result.error == ""

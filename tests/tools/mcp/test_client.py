@@ -20,11 +20,11 @@ from aiohttp import web
 from kit import go, row, until
 from programs import python
 from tools.builtin.loopback import serving
+from tools.calls import Context, called
 from treadle import Toolkit
-from treadle._tools.base import Effect, Limits, ToolOutcome
+from treadle._tools.base import Effect, ToolOutcome
 from treadle._tools.mcp.client import McpConnection, safe_name
 from treadle._tools.mcp.content import to_response
-from treadle._tools.runner import run_call
 from treadle._types.errors import ConfigError, ToolError
 from treadle._types.messages import ImagePart, TextPart, ToolCall
 from waiting import eventually
@@ -44,27 +44,8 @@ def connection(**options: Any) -> McpConnection:
     return McpConnection("test", command=program, args=[*before, SERVER], timeout=PATIENT, effects=EFFECTS, **options)
 
 
-class Context:
-    run_id = call_id = idempotency_key = "x"
-    run: Any = None
-
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-
-    def output(self, text: str) -> None:
-        self.shown.append(text)
-
-
 async def do(server: McpConnection, name: str, context: Context | None = None, **args: Any) -> ToolOutcome:
-    kit = Toolkit(await server.tools())
-    return await run_call(
-        kit.get(name),
-        ToolCall("1", name, args),
-        limits=Limits(),
-        toolkit=kit,
-        extras={"text": "no"},
-        context=context or Context(),
-    )
+    return await called(Toolkit(await server.tools()), ToolCall("1", name, args), context, extras={"text": "no"})
 
 
 def test_content_progress_policy_and_names():
@@ -80,7 +61,7 @@ def test_content_progress_policy_and_names():
         assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)
         context = Context()
         assert (await do(server, "slow", context, seconds=0.05)).content == "done"
-        assert context.shown[1] == "working (1/10)\n"
+        assert context.pieces[1] == "working (1/10)\n"
         outcome = await do(server, "everything")
         assert isinstance(outcome.content, tuple)
         texts = "\n".join(part.text for part in outcome.content if isinstance(part, TextPart))
@@ -123,7 +104,7 @@ def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
         mark = tmp_path / "mark"
         context = Context()
         task = asyncio.ensure_future(do(server, "slow", context, seconds=3600.0, mark=str(mark)))
-        await until(lambda: context.shown)
+        await until(lambda: context.pieces)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -240,11 +221,7 @@ def test_http_servers_that_die_and_come_back(transport: Any):
             assert "was lost" in str(died.content)
         kit = Toolkit([server.tool("custom_tool", "custom_tool", "", {"type": "object"}, "pure")])
         with served(port, *more):
-            call = ToolCall("1", "custom_tool", {"text": "abc"})
-            outcome = await run_call(
-                kit.get("custom_tool"), call, limits=Limits(), toolkit=kit, extras={}, context=Context()
-            )
-            assert outcome.content == "cba"
+            assert (await called(kit, ToolCall("1", "custom_tool", {"text": "abc"}))).content == "cba"
 
     go(main(), 500)
 

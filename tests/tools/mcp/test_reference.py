@@ -10,6 +10,7 @@ import pytest
 
 from kit import call, go
 from node_programs import node_and_npm
+from tools.calls import Context
 from treadle import Agent, ScriptedModel
 from treadle._plugins.mcp import McpTools
 from treadle._tools.mcp.client import McpConnection
@@ -49,17 +50,9 @@ def test_everything(modules: Path):
         assert texts(await everything.call("echo", {"message": "hello"})) == "Echo: hello"
         assert "5" in texts(await everything.call("get-sum", {"a": 2, "b": 3}))
         assert any(isinstance(piece, ImagePart) for piece in (await everything.call("get-tiny-image", {})).observation)
-        shown: list[str] = []
-
-        class Context:
-            run_id = call_id = idempotency_key = "x"
-            run = None
-
-            def output(self, text: str) -> None:
-                shown.append(text)
-
-        await everything.call("trigger-long-running-operation", {"duration": 1, "steps": 2}, Context())
-        assert len(shown) == 2
+        context = Context()
+        await everything.call("trigger-long-running-operation", {"duration": 1, "steps": 2}, context)
+        assert len(context.pieces) == 2
         assert "sampled words" in texts(
             await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
         )
