@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import Any
 
 from kit import row
-from tools.builtin.loopback import serving, use
 from treadle._tools.builtin.reading.html import read_html
-from treadle._tools.builtin.web.http_fetch import Page, http_fetch
 
 PAGE = """<!doctype html><html><head><title>The  Tortoise &amp; the Hare</title><style>p { color: red }</style>
 <script>var hidden = "do not read";</script></head>
@@ -26,20 +22,8 @@ so they   raced.<p>The hare slept.</p>
 </main><aside>An advertisement</aside><footer>Copyright</footer></body></html>"""
 
 
-def fetch(pages: dict[str, Any], path: str = "/", **args: Any) -> Any:
-    async def main() -> Any:
-        async with serving(pages) as site:
-            options = {
-                name: args.pop(name) for name in ("max_chars", "max_bytes", "timeout", "max_links") if name in args
-            }
-            return await use(http_fetch(allow_hosts=["127.0.0.1"], **options), url=site.url + path, **args)
-
-    return asyncio.run(main())
-
-
 def test_a_page_as_a_person_reads_it():
-    page = fetch({"/": PAGE})
-    assert isinstance(page, Page)
+    page = read_html(PAGE, "http://x/")
     assert page.title == "The Tortoise & the Hare"
     assert "# A race\n\nA hare laughed at a tortoise, so they raced.\n\nThe hare slept." in page.text
     assert "- slow\n- steady" in page.text
@@ -63,7 +47,7 @@ def test_a_page_as_a_person_reads_it():
 
 
 def test_a_page_that_is_all_navigation_is_still_read():
-    page = fetch({"/": "<nav><a href='/a'>First choice</a> and <a href='/b'>second choice</a></nav>"})
+    page = read_html("<nav><a href='/a'>First choice</a> and <a href='/b'>second choice</a></nav>", "http://x/")
     assert "First choice" in page.text
     assert len(page.links) == 2
 
