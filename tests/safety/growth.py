@@ -71,7 +71,6 @@ def patterns_in(folder: Path) -> Patterns:
     built: set[str] = set()
     for path, tree in trees.items():
         names = {id(node.value): ast.unparse(node.targets[0]) for node in nodes[path] if isinstance(node, ast.Assign)}
-        inside = {id(node): one.name for one in tree.body if isinstance(one, FUNCTIONS) for node in ast.walk(one)}
         file = path.relative_to(folder).as_posix()
         module = partial(import_module, f"treadle.{file.removesuffix('.py').replace('/', '.')}")
         for node in nodes[path]:
@@ -80,7 +79,9 @@ def patterns_in(folder: Path) -> Patterns:
             method = node.func.attr
             if ast.unparse(node.func.value) != "re" or not node.args or method not in {*METHODS, "compile"}:
                 continue
-            name, function = names.get(id(node), ""), inside.get(id(node), "")
+            name = names.get(id(node), "")
+            around = (one for one in tree.body if one.lineno <= node.lineno <= (one.end_lineno or 0))
+            function = next((one.name for one in around if isinstance(one, FUNCTIONS)), "")
             own = (path if name.startswith("_") else None, name)
             methods = called.get(own, {"search"}) & METHODS if method == "compile" else {method}
             for text, flags in _texts_of(node, name, function, module) or [("", 0)]:
