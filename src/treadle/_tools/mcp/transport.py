@@ -147,18 +147,17 @@ async def _transport(endpoint: Endpoint, access: Access, stack: AsyncExitStack, 
         session.errors = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))  # noqa: SIM115 - the stack closes it
         stack.callback(session.read_stderr)
         return stdio_client(parameters, errlog=session.errors)
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
     from treadle._tools.mcp.auth.flow import open_flow
+    from treadle._tools.mcp.auth.guarded_http import http_client
 
     auth = await open_flow(access, stack)
     if endpoint.transport == "sse":
         from mcp.client.sse import sse_client
 
-        return sse_client(endpoint.url, headers=dict(endpoint.headers), auth=auth)
+        return sse_client(endpoint.url, dict(endpoint.headers), auth=auth, httpx_client_factory=http_client)
     from mcp.client.streamable_http import streamable_http_client
 
-    http = await stack.enter_async_context(create_mcp_http_client(headers=dict(endpoint.headers), auth=auth))
+    http = await stack.enter_async_context(http_client(dict(endpoint.headers), auth=auth))
     return streamable_http_client(endpoint.url, http_client=http)
 
 

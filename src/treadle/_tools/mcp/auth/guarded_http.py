@@ -20,6 +20,7 @@ from treadle._tools.builtin.http.addresses import is_public, system_resolve
 MAX_BYTES = 256_000
 """Of one response: metadata, a registration or a token."""
 SECONDS = 30.0
+STREAM_SECONDS = 300.0
 LOOKUP_SECONDS = 5.0
 """For a name that a proxy will look up itself: networks with a proxy often answer no such question."""
 _PRIVATE_ENDINGS = frozenset({"internal", "intranet", "private", "local", "lan", "corp", "home"})
@@ -104,6 +105,14 @@ class GuardedHttp:
 def _trust() -> ssl.SSLContext:
     """Made once: it takes longer than a request."""
     return httpx2.create_ssl_context()
+
+
+def http_client(
+    headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+) -> httpx2.AsyncClient:
+    """The HTTP client of one connection to a server, which may hold a response open."""
+    patience = timeout or httpx2.Timeout(SECONDS, read=STREAM_SECONDS)
+    return httpx2.AsyncClient(headers=headers, timeout=patience, auth=auth, verify=_trust())
 
 
 class _Pinned(httpx2.AsyncHTTPTransport):
