@@ -9,23 +9,25 @@ from pathlib import Path
 
 def state_folder() -> Path:
     """`$TREADLE_STATE`, or the place this system has for it. Not created."""
-    return _folder("TREADLE_STATE", "Application Support", "XDG_STATE_HOME", ".local/state")
+    return _folder(
+        os.environ.get("TREADLE_STATE"), "Application Support", os.environ.get("XDG_STATE_HOME"), ".local/state"
+    )
 
 
 def cache_folder() -> Path:
     """`$TREADLE_CACHE`, or the place this system has for files that can be downloaded or made again. Not created."""
-    return _folder("TREADLE_CACHE", "Caches", "XDG_CACHE_HOME", ".cache")
+    return _folder(os.environ.get("TREADLE_CACHE"), "Caches", os.environ.get("XDG_CACHE_HOME"), ".cache")
 
 
-def _folder(variable: str, in_library: str, xdg: str, in_home: str) -> Path:
-    if given := os.environ.get(variable):
+def _folder(given: str | None, in_library: str, xdg: str | None, in_home: str) -> Path:
+    if given:
         return Path(given).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / in_library
     else:
-        base = os.environ.get(xdg) or Path.home() / in_home
+        base = xdg or Path.home() / in_home
     return Path(base) / "treadle"
 
 
