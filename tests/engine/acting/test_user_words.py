@@ -176,6 +176,7 @@ def test_a_value_with_spaces_around_it_is_found_and_one_with_letters_around_it_i
         ("write to Bob", {"nickname": "Bob"}, False),
         ("on February 31st 2024", {"date": "2024-03-02"}, False),
         ("on 2024-05-19 at 25:00", {"date": "2024-05-19 01:00"}, False),
+        ("write to Bob", {"to": {"": False}}, False),
     ],
 )
 def test_what_is_empty_needs_no_words_and_a_name_that_no_schema_gives_does(text: str, args: dict[str, Any], own: bool):

@@ -168,7 +168,7 @@ def _places(text: str, wanted: str) -> Iterator[int]:
 
 def _whole(text: str, wanted: str) -> bool:
     """Return whether `wanted` stands in the text and is not a part of something longer."""
-    return any(
+    return wanted != "" and any(
         not _continues(text[max(0, at - 2) : at][::-1], wanted[0])
         and not _continues(text[at + len(wanted) : at + len(wanted) + 2], wanted[-1])
         for at in _places(text, wanted)
