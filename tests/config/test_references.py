@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from treadle import ScriptedModel
+from treadle._config.checking import reference_problems
 from treadle._config.document import parse_document
 from treadle._config.graph import GraphAgent
 from treadle._config.links import sorted_components
-from treadle._config.references import reference_problems
 from treadle._config.scope import Scope, has_references
 from treadle._types.errors import ConfigError
 

@@ -13,9 +13,8 @@ from typing import Any, TypeVar, cast
 from treadle._journal.base import InboxItem
 from treadle._journal.catalog import statements as sql
 from treadle._journal.catalog.journal import CatalogJournal
-from treadle._journal.catalog.postgres import WORDS, Catalog
 from treadle._journal.pending_inbox import PendingItems
-from treadle._journal.postgres_store import Connection, Store
+from treadle._journal.postgres_store import WORDS, Catalog, Connection, Store
 from treadle._journal.process import this_process
 from treadle._journal.rows import to_rows
 from treadle._journal.texts import restored, storable

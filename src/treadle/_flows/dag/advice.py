@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from treadle._engine.answering.output import instruction
@@ -63,21 +64,13 @@ def read_verdict(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_plan(raw: dict[str, Any]) -> Plan:
-    return Plan.parse(raw)
-
-
-def read_mode(raw: dict[str, Any]) -> str:
-    return str(raw["mode"])
-
-
 async def make_plan(run: Execution, tools: list[str], models: list[str], findings_so_far: str) -> Plan:
     facts = f"Tools: {', '.join(tools) or 'none'}\nModels: {', '.join(models)}"
     if findings_so_far:
         note = "keep a step as it is to reuse its result; do not redo finished work"
         facts += f"\n\nWhat earlier rounds found ({note}):\n{findings_so_far}"
     prompt = run.prompts.get("dag_planner", PLANNER)
-    return await _ask(run, "planner", prompt, facts, SCHEMA, read_plan, "make_plan")
+    return await _ask(run, "planner", prompt, facts, SCHEMA, Plan.parse, "make_plan")
 
 
 async def judge(run: Execution, round_number: int, findings_so_far: str) -> DagJudged:
@@ -88,7 +81,8 @@ async def judge(run: Execution, round_number: int, findings_so_far: str) -> DagJ
 
 
 async def choose_mode(run: Execution) -> str:
-    return await _ask(run, "mode", run.prompts.get("dag_mode", MODE), "", MODES, read_mode, "choose_mode", "loop")
+    prompt = run.prompts.get("dag_mode", MODE)
+    return await _ask(run, "mode", prompt, "", MODES, lambda raw: str(raw["mode"]), "choose_mode", "loop")
 
 
 async def _ask(
@@ -97,7 +91,7 @@ async def _ask(
     prompt: str,
     facts: str,
     schema: dict[str, Any],
-    parse: Any,
+    parse: Callable[[dict[str, Any]], Any],
     name: str,
     *default: Any,
 ) -> Any:

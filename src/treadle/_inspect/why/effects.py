@@ -19,6 +19,7 @@ import msgspec
 from treadle._engine.acting.execute import NOT_IN_EXPERIMENT, may_run_again
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
+from treadle._inspect.why.budgeted_model import SearchBudget
 from treadle._inspect.why.changes import Change, edited
 from treadle._models.base import Model, complete
 from treadle._tools.base import Tool, ToolOutcome
@@ -28,7 +29,6 @@ from treadle._types.events import Noted, Record, RunStarted, ThinkDone, ToolDone
 from treadle._types.messages import SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.request import Request, ToolSchema
 from treadle._types.state import fold
-from treadle._types.usage import Usage
 
 
 def disarmed(tool: Tool) -> Tool:
@@ -139,7 +139,7 @@ _SHOWN_CHARS = 1_500
 class Guesses(StandIn):
     """A model says once for each call what it would have returned; the guess is the same for all experiments."""
 
-    def __init__(self, model: Model, budget: Spender, records: Sequence[Record]) -> None:
+    def __init__(self, model: Model, budget: SearchBudget, records: Sequence[Record]) -> None:
         self._model, self._budget = model, budget
         self.name = f"guesses of {model.name}"
         self._made = [step for step in fold(records).steps if not step.error]
@@ -173,13 +173,6 @@ class Guesses(StandIn):
         reply = await complete(self._model, Request(messages, temperature=0.0, component="guess"))
         self._budget.add(reply.usage)
         return reply.text
-
-
-class Spender(Protocol):
-    """A count of requests; each is taken before it is sent."""
-
-    def take(self) -> None: ...
-    def add(self, usage: Usage) -> None: ...
 
 
 def plain_text(value: Any) -> str:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle._agent.agent import Agent
-from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of
+from treadle._engine.core.experiment import EXPERIMENT, experiment_mark, experiment_of, takes_part
 from treadle._flows.flow import FlowAgent
 from treadle._inspect.evals.stats import Share, wilson
 from treadle._inspect.replay import fork_at_record, renderings
@@ -28,7 +28,7 @@ from treadle._inspect.why.changes import Change, events_of
 from treadle._inspect.why.effects import IMAGINED, ExperimentGate, StandIn, disarmed
 from treadle._inspect.why.judges import Judge, Judged
 from treadle._inspect.why.notebook import Notebook
-from treadle._inspect.why.variants import agent_with, left_out, plugins_of, profile_with, settings_with, started_with
+from treadle._inspect.why.variants import agent_with, name_of, plugins_of, profile_with, settings_with, started_with
 from treadle._journal.base import Journal
 from treadle._tools.toolkit import Toolkit
 from treadle._types.errors import BudgetExhaustedError, ConfigError, RunNotFoundError
@@ -178,7 +178,7 @@ class Lab:
         self._decisions = _decisions(records)
         self._answered = bool(self.state.finished) and self.state.finished.stop_reason in ("answer", "final_tool")
         self.settings = settings_with(Change("nothing"), agent, started)
-        self.left_out = tuple(left_out(plugins_of(agent, self.settings)))
+        self.left_out = tuple(name_of(one) for one in plugins_of(agent, self.settings) if not takes_part(one))
         """Plug-ins that take no part in experiments, because their hooks may have effects."""
 
     @property

@@ -71,13 +71,9 @@ def _plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def accused(lab: Lab) -> list[Tried]:
-    """List what the log itself names: a limit or budget that ended the run, messages that left the window, results and
+def accused(lab: Lab) -> Iterator[Tried]:
+    """Yield what the log itself names: a limit or budget that ended the run, messages that left the window, results and
     replies that were cut off. Each from the last step at which it can still be made good."""
-    return [*_accused(lab)]
-
-
-def _accused(lab: Lab) -> Iterator[Tried]:
     now, state, first, last = lab.settings, lab.state, lab.steps[0], lab.steps[-1]
     stopped = state.finished.stop_reason if state.finished else ""
     limit = now.max_iterations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -97,11 +97,6 @@ def profile_with(change: Change, profile: Profile) -> Profile:
         return msgspec.structs.replace(profile, decide=None)
     decide = profile.decide or DecisionThresholds(0.5, 0.5)
     return msgspec.structs.replace(profile, decide=msgspec.structs.replace(decide, **{change.name: change.value}))
-
-
-def left_out(plugins: Sequence[Any]) -> list[str]:
-    """Plug-ins that take no part in experiments, because their hooks may have effects."""
-    return [name_of(plugin) for plugin in plugins if not takes_part(plugin)]
 
 
 def name_of(plugin: object) -> str:
