@@ -119,6 +119,7 @@ def test_failures_skip_dependants_only_and_running_out_is_a_failure():
     result = go(DagAgent(model, [echo], max_iterations=2, on_limit="fallback", max_rounds=1).run("q"))
     status = {name: done["status"] for name, done in result.metadata["dag"]["steps"].items()}
     assert status == {"a": "failed", "b": "skipped", "c": "skipped", "d": "completed"}
+    assert result.metadata["dag"]["steps"]["a"]["error"].startswith("limit:")
     assert result.stop_reason == "limit"
     assert "fine" in result.answer  # the best answer from completed steps
 
@@ -133,8 +134,9 @@ def test_a_step_that_times_out_fails_alone():
     model = brain([[step("a"), step("b")]], [BAD], lambda r, q: call("hang") if "do a" in q else "fine")
     result, seconds = go_virtual(DagAgent(model, [hang], step_timeout=0.2, max_rounds=1).run("q"))
     assert seconds == pytest.approx(0.2)
-    status = {name: done["status"] for name, done in result.metadata["dag"]["steps"].items()}
-    assert status == {"a": "failed", "b": "completed"}
+    done = result.metadata["dag"]["steps"]
+    assert {name: one["status"] for name, one in done.items()} == {"a": "failed", "b": "completed"}
+    assert (done["a"]["error"], done["a"]["elapsed"]) == ("timed out after 0.2 s", pytest.approx(0.2))
 
 
 def test_three_rounds_when_asked_for_three_and_finished_work_is_kept():
@@ -223,7 +225,7 @@ def test_a_plan_can_be_reviewed_edited_rejected_and_run_from_a_file(tmp_path: Pa
     assert [s.id for s in seen[0].steps] == ["a", "b"]
     assert list(result.metadata["dag"]["steps"]) == ["a"]
     rejected = go(DagAgent(brain([[step("a"), step("b")]], [GOOD]), [echo], review=lambda plan: None).run("q"))
-    assert rejected.stop_reason == "cancelled"
+    assert (rejected.stop_reason, rejected.answer) == ("cancelled", "The plan was rejected.")
     seen[0].save(tmp_path / "plan.json")
     model = brain([], [GOOD])
     result = go(DagAgent(model, [echo]).run("q", plan=Plan.load(tmp_path / "plan.json")))

@@ -16,26 +16,15 @@ from treadle._types.errors import StructuredCallError
 STEPS = [{"id": "a", "task": "find", "dependencies": []}, {"id": "b", "task": "sum", "dependencies": ["a"]}]
 
 
-@pytest.mark.parametrize(
-    ("raw", "achieved", "confidence"),
-    [
-        ({"achieved": True, "confidence": 0.9}, True, 0.9),
-        ({"achieved": "true", "confidence": 7}, False, 1.0),
-        ({"achieved": False, "confidence": -3}, False, 0.0),
-        ({"achieved": 1, "confidence": "0.5"}, False, 0.5),
-    ],
-)
-def test_a_verdict_is_read_strictly(raw: dict[str, Any], achieved: bool, confidence: float):
-    verdict = read_verdict(raw)
-    assert (verdict["achieved"], verdict["confidence"]) == (achieved, confidence)
-    assert (verdict["final_answer"], verdict["reasoning"]) == ("", "")
-
-
-def test_white_space_around_the_answer_of_a_verdict_is_not_part_of_it():
-    assert read_verdict({"achieved": True, "confidence": 1, "final_answer": "\n 42 \n"})["final_answer"] == "42"
-
-
-def test_a_verdict_that_lacks_what_counts_is_none():
+def test_a_verdict_is_read_strictly():
+    for raw, read in (
+        ({"achieved": True, "confidence": 0.9, "final_answer": "\n 42 \n"}, (True, 0.9, "42")),
+        ({"achieved": "true", "confidence": 7}, (False, 1.0, "")),
+        ({"achieved": False, "confidence": -3}, (False, 0.0, "")),
+        ({"achieved": 1, "confidence": "0.5"}, (False, 0.5, "")),
+    ):
+        verdict = read_verdict(raw)
+        assert (verdict["achieved"], verdict["confidence"], verdict["final_answer"]) == read
     for raw in ({"achieved": True}, {"confidence": 1}, {"achieved": True, "confidence": None}):
         with pytest.raises((KeyError, TypeError)):
             read_verdict(raw)
@@ -77,12 +66,6 @@ async def test_a_judgement_is_a_record_of_its_round():
     model = ScriptedModel([call("judge", achieved=True, confidence=0.9, final_answer="42", reasoning="fine")])
     assert await judge(await started(model), 2, "[a] 42") == ev.DagJudged(2, True, 0.9, "42", "fine")
     assert "[a] 42" in str(model.requests[0].messages[-1])
-
-
-async def test_a_judgement_that_cannot_be_read_is_against():
-    verdict = await judge(await started(ScriptedModel(["hm"], repeat_last=True)), 1, "")
-    assert (verdict.achieved, verdict.confidence) == (False, 0.0)
-    assert "could not be read" in verdict.reasoning
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from kit import add, call, echo, go
-from treadle import DagAgent, ModelRegistry, ScriptedModel
+from kit import call, echo, go
+from treadle import DagAgent, ScriptedModel
 from treadle._flows.dag.agent import MAX_FREE_REPLANS
-from treadle._flows.dag.plan import DagStep, Plan
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 
@@ -55,15 +54,6 @@ class Brain(ScriptedModel):
 TWO = [step("a"), step("b")]
 
 
-def test_one_round_is_enough_when_the_work_is():
-    brain = Brain([TWO], [verdict()])
-    result = go(DagAgent(brain, [echo]).run("q"))
-    assert (result.answer, result.stop_reason, result.success) == ("the answer", "answer", True)
-    dag = result.metadata["dag"]
-    assert (dag["rounds"], dag["mode"], dag["verdict"]["confidence"]) == (1, "dag", 0.9)
-    assert {name: done["status"] for name, done in dag["steps"].items()} == {"a": "completed", "b": "completed"}
-
-
 @pytest.mark.parametrize(
     ("verdicts", "rounds", "success", "reason"),
     [
@@ -79,19 +69,6 @@ def test_rounds_go_on_until_it_is_enough_or_there_are_none_left(
 ):
     result = go(DagAgent(Brain([TWO] * 3, verdicts), [echo]).run("q"))
     assert (result.metadata["dag"]["rounds"], result.success, result.stop_reason) == (rounds, success, reason)
-
-
-def test_a_verdict_against_keeps_its_answer():
-    result = go(DagAgent(Brain([TWO], [verdict(False, 0.9, "it cannot be known")]), [echo]).run("q"))
-    assert (result.answer, result.success) == ("it cannot be known", False)
-
-
-def test_the_next_plan_knows_what_was_found_and_why_that_was_not_enough():
-    brain = Brain([TWO, TWO], [NO, verdict()])
-    go(DagAgent(brain, [echo]).run("q"))
-    second = [str(r.messages[-1]) for r in brain.requests if r.component == "planner"][1]
-    assert "did: do a" in second
-    assert "Why that was not enough: too little" in second
 
 
 @pytest.mark.parametrize(
@@ -115,46 +92,11 @@ def test_when_nothing_was_completed_it_says_so():
     assert result.answer == "No step of the plan was completed."
 
 
-def test_steps_have_models_and_tools_by_hint():
-    fast, slow = ScriptedModel([], name="fast one"), ScriptedModel([], name="general one")
-    registry = ModelRegistry()
-    registry.register("slow", slow, "general")
-    registry.register("quick", fast, "fast")
-    agent = DagAgent(registry, [add, echo])
-    assert agent.step_agent(DagStep("a", "x", model_hint="fast")).model is fast
-    assert agent.step_agent(DagStep("a", "x")).model is slow
-    assert list(agent.step_agent(DagStep("a", "x", tool_hint="echo, nothing")).toolkit.names) == ["echo"]
-    assert list(agent.step_agent(DagStep("a", "x", tool_hint="nothing")).toolkit.names) == ["add", "echo"]
-    assert agent.step_agent(DagStep("a", "x")).name == "step a"
-
-
-def test_an_easy_question_is_answered_by_one_agent():
-    brain = Brain([], [], mode="loop")
-    result = go(DagAgent(brain, [echo], mode="auto").run("how are you?"))
-    assert (result.answer, result.success, brain.components) == ("did: how are you?", True, ["mode", "loop"])
-    assert result.metadata["dag"]["mode"] == "loop"
-
-
 def test_one_agent_that_fails_is_the_runs_failure():
     result = go(
         DagAgent(Brain([], [], lambda question: "", mode="loop"), [echo], mode="auto", max_iterations=1).run("q")
     )
     assert (result.success, result.stop_reason) == (False, "empty")
-
-
-def test_a_plan_can_be_given_looked_at_changed_and_refused():
-    given = Plan((DagStep("x", "do x"),))
-    brain = Brain([], [verdict()])
-    assert set(go(DagAgent(brain, [echo]).run("q", plan=given)).metadata["dag"]["steps"]) == {"x"}
-    assert "planner" not in brain.components
-
-    async def shorten(plan: Plan) -> Plan:
-        return Plan(plan.steps[:1])
-
-    result = go(DagAgent(Brain([TWO], [verdict()]), [echo], review=shorten).run("q"))
-    assert list(result.metadata["dag"]["steps"]) == ["a"]
-    refused = go(DagAgent(Brain([TWO], []), [echo], review=lambda plan: None).run("q"))
-    assert (refused.stop_reason, refused.answer) == ("cancelled", "The plan was rejected.")
 
 
 async def test_messages_lead_to_new_plans_that_are_not_counted_but_bounded():

@@ -99,29 +99,6 @@ async def test_a_failure_skips_what_depends_on_it_and_nothing_else():
     assert [event.step for event in recorded(run, ev.StepStarted)] == ["a", "d"]
 
 
-def test_a_step_that_takes_too_long_fails_alone():
-    async def main() -> None:
-        done = (await executed(await started(), plan(a="", b=""), runner(sleeper, timeout=0.5))).done
-        assert {step.error for step in done.values()} == {"timed out after 0.5 s"}
-        assert done["a"].elapsed == pytest.approx(0.5)
-
-    assert go_virtual(main())[1] == pytest.approx(0.5)
-
-
-async def test_a_step_that_gives_no_answer_has_failed_with_what_it_has():
-    endless = runner(lambda request: call("echo", text="x"), tools=[echo])
-    bounded = StepRunner(
-        lambda step: Agent(
-            ScriptedModel(lambda r: call("echo", text="x")), [echo], max_iterations=1, on_limit="fallback"
-        ),
-        *(endless.max_parallel, endless.timeout, endless.dependency_tokens),
-    )
-    step = (await executed(await started(), plan(a=""), bounded)).done["a"]
-    assert step.status == "failed"
-    assert step.error.startswith("limit:")
-    assert step.usage.requests == 1
-
-
 async def test_the_same_work_on_the_same_inputs_is_not_done_again():
     journal = MemoryJournal()
     first = await started(journal=journal)
@@ -139,34 +116,6 @@ async def test_work_that_failed_is_tried_again():
     await executed(run, plan(a=""), runner([ModelError("broke")]))
     done = (await execute(runner(answering), run, plan(a=""), 2)).done
     assert done["a"].status == "completed"
-
-
-def test_after_a_message_running_steps_finish_and_no_new_ones_start():
-    async def main() -> None:
-        run = await started()
-        work = asyncio.ensure_future(executed(run, plan(a="", b="a"), runner(sleeper)))
-        await asyncio.sleep(0.5)
-        run.inbox.send("only Europe, please")
-        done = await work
-        assert done.interrupted
-        assert {name: step.status for name, step in done.done.items()} == {"a": "completed"}
-
-    assert go_virtual(main())[1] == pytest.approx(1.0, abs=0.1)
-
-
-def test_a_cancelled_plan_takes_its_steps_with_it():
-    async def main() -> None:
-        run = await started()
-        work = asyncio.ensure_future(executed(run, plan(a="", b=""), runner(sleeper)))
-        await asyncio.sleep(0.5)
-        assert len(run.life.children) == 2
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-        await asyncio.sleep(0)
-        assert run.life.children == set()
-
-    assert go_virtual(main())[1] == pytest.approx(0.5)
 
 
 async def test_results_too_long_for_a_step_are_shortened_for_it():
