@@ -126,7 +126,7 @@ def test_messages_are_cut_then_compacted_and_the_latest_four_stay():
     }
 
 
-def test_pins_survive_in_order_and_the_question_always():
+async def test_pins_survive_in_order_and_the_question_always():
     work = worker(60)
     sent = False
 
@@ -139,12 +139,8 @@ def test_pins_survive_in_order_and_the_question_always():
 
     model = CountingModel(reply)
     held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(Agent(model, [look], max_iterations=90, context_budget=2_500).start(QUESTION))
-        return await held[0]
-
-    go(main())
+    held.append(Agent(model, [look], max_iterations=90, context_budget=2_500).start(QUESTION))
+    await held[0]
     pinned = [text_of(m.content) for m in model.requests[-1].messages if isinstance(m, UserMessage) and m.pinned]
     assert pinned == [QUESTION, "[USER INTERRUPT]\nand in euros, please"]
 

@@ -121,7 +121,7 @@ def test_every_plugin_on_in_every_dialect(dialect: str, structured_by: str, awkw
         assert breaks <= calls * (0.5 if awkward else 0.25), (component, breaks, calls)
 
 
-def test_a_break_is_found_and_the_component_named():
+async def test_a_break_is_found_and_the_component_named():
     class Meddler(Plugin):
         """Changes a message of the past behind the log's back."""
 
@@ -139,21 +139,16 @@ def test_a_break_is_found_and_the_component_named():
 
     model = ScriptedModel([call("echo", text="1"), call("echo", text="2"), "done"])
     run: Any = None
+    from treadle._types.events import MessageAdded
 
-    async def main() -> Any:
-        nonlocal run
-        from treadle._types.events import MessageAdded
+    class Clock(Plugin):
+        name = "clock"
 
-        class Clock(Plugin):
-            name = "clock"
+        async def on_start(self, run: Any) -> None:
+            await run.emit(MessageAdded(UserMessage("the time is now 12:00", kind="note"), "clock"))
 
-            async def on_start(self, run: Any) -> None:
-                await run.emit(MessageAdded(UserMessage("the time is now 12:00", kind="note"), "clock"))
-
-        run = Agent(model, [echo], plugins=[Clock(), Meddler()]).start("q")
-        return await run
-
-    go(main())
+    run = Agent(model, [echo], plugins=[Clock(), Meddler()]).start("q")
+    await run
     broken = prefix_breaks(model.requests, run.records)
     assert len(broken) == 1
     assert (broken[0].component, broken[0].number, broken[0].origin) == ("loop", 2, "clock")
@@ -162,7 +157,7 @@ def test_a_break_is_found_and_the_component_named():
     assert "put there by clock" in broken[0].describe()
 
 
-def test_declared_breaks_are_no_breaks():
+async def test_declared_breaks_are_no_breaks():
     model = ScriptedModel([call("echo", text="1"), call("add", a=1, b=2), "done"])
 
     class Swap(Plugin):
@@ -173,11 +168,7 @@ def test_declared_breaks_are_no_breaks():
                 await run.offer_tools(["add"], "no more echo")
 
     held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(Agent(model, [echo, add], plugins=[Swap()]).start("q"))
-        return await held[0]
-
-    go(main())
+    held.append(Agent(model, [echo, add], plugins=[Swap()]).start("q"))
+    await held[0]
     assert prefix_breaks(model.requests, held[0].records) == []
     assert [broken.index for broken in prefix_breaks(model.requests)] == [-1]

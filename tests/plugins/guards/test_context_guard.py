@@ -111,7 +111,7 @@ def test_an_old_result_is_read_again_where_the_model_has_the_tool_for_it():
     assert read.observation.count("fact") > 50
 
 
-def test_summaries_replace_what_they_cover_and_never_pile_up():
+async def test_summaries_replace_what_they_cover_and_never_pile_up():
     seen: list[str] = []
     work = worker(80)
 
@@ -123,13 +123,8 @@ def test_summaries_replace_what_they_cover_and_never_pile_up():
 
     model = CountingModel(reply)
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [look], max_iterations=100, context_budget=3_000).start(QUESTION)
-        return await run
-
-    go(main())
+    run = Agent(model, [look], max_iterations=100, context_budget=3_000).start(QUESTION)
+    await run
     assert len(seen) >= 3
     for number, text in enumerate(seen[1:], 1):
         assert f"SUMMARY {number}\n" in text + "\n", "the earlier summary goes into the later one"
@@ -151,16 +146,11 @@ def test_the_latest_four_messages_are_kept_as_they_are():
         assert all(message in after.messages for message in tail)
 
 
-def test_large_steps_keep_the_prefix_for_many_rounds():
+async def test_large_steps_keep_the_prefix_for_many_rounds():
     model = CountingModel(worker(100))
     run = None
-
-    async def main() -> Any:
-        nonlocal run
-        run = Agent(model, [look], max_iterations=120, context_budget=4_000).start(QUESTION)
-        return await run
-
-    go(main())
+    run = Agent(model, [look], max_iterations=120, context_budget=4_000).start(QUESTION)
+    await run
     assert len(run.state.conversation.breaks) <= 100 / 8
     assert count(model.requests[-1]) < 4_000
 
@@ -190,7 +180,7 @@ async def test_a_summary_that_cannot_be_had_is_replaced_by_leaving_out():
     assert summaries[0].content.count("left out to save room") == 1, "markers are added up, not collected"
 
 
-def test_pins_over_half_the_limit_are_unpinned_but_the_newest_and_the_question():
+async def test_pins_over_half_the_limit_are_unpinned_but_the_newest_and_the_question():
     work = worker(40, lambda number: 200)
     rounds = 0
 
@@ -204,12 +194,8 @@ def test_pins_over_half_the_limit_are_unpinned_but_the_newest_and_the_question()
 
     model = CountingModel(reply)
     held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(Agent(model, [look], system="S", max_iterations=60, context_budget=1_600).start(QUESTION))
-        return await held[0]
-
-    go(main())
+    held.append(Agent(model, [look], system="S", max_iterations=60, context_budget=1_600).start(QUESTION))
+    await held[0]
     events = compactions(held[0])
     assert [len(event.unpinned) for event in events if event.unpinned] == [2]
     pinned = [m for m in model.requests[-1].messages if isinstance(m, UserMessage) and m.pinned]
