@@ -131,7 +131,9 @@ class Checker:
                 right = right and not issue[1]
                 yield issue
         for setting, value in params.settings.items():
-            for issue in self._attempt((*path, "settings", setting), lambda s=setting, v=value: _agent_with(s, v)):
+            for issue in self._attempt(
+                (*path, "settings", setting), lambda s=setting, v=value: Agent(ScriptedModel([]), None, **{s: v})
+            ):
                 right = right and not issue[1]
                 yield issue
         if right and params.preset in presets.names():
@@ -159,10 +161,6 @@ def first_problem(
     `model` takes the place of the models that it names."""
     issues = Checker(document, base, model).problems(order)
     return next((problem for problem, fatal in issues if fatal), None)
-
-
-def _agent_with(setting: str, value: Any) -> None:
-    Agent(ScriptedModel([]), None, **{setting: value})
 
 
 def _text(error: Exception) -> str:

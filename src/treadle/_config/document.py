@@ -255,13 +255,12 @@ def _explain(message: str, kind: type[Any]) -> str:
     unknown = re.search(r"unknown field `([^`]+)`", message)
     if not unknown:
         return message
-    fields: list[str] = [field for part in (kind, *_parts()) for field in part.__struct_fields__]
+    fields: list[str] = [field for part in (kind, *_PARTS) for field in part.__struct_fields__]
     matches: list[str] = difflib.get_close_matches(unknown.group(1), fields, 1)
     return message + (f"; did you mean `{matches[0]}`?" if matches else "")
 
 
-def _parts() -> tuple[type[Any], ...]:
-    return (Component, Obj, AgentParams, ToolRef, McpRef, McpServer, Prompt)
+_PARTS = (Component, Obj, AgentParams, ToolRef, McpRef, McpServer, Prompt)
 
 
 def _check_links(document: Document, where: str) -> None:

@@ -101,7 +101,8 @@ class Writer:
 
         `transaction=False` is for a job that only reads, `quick=False` for one that takes long.
         """
-        if quick and self._may_run_inline() and self._lock.acquire(blocking=False):
+        may = self._inline and self._con is not None and not self._slow and self._queue.empty()
+        if quick and may and self._lock.acquire(blocking=False):
             try:
                 if self._con is not None:
                     return self._run_inline(self._con, job) if transaction else job(self._con)
@@ -111,9 +112,6 @@ class Writer:
             finally:
                 self._lock.release()
         return await self._run_on_thread(job)
-
-    def _may_run_inline(self) -> bool:
-        return self._inline and self._con is not None and not self._slow and self._queue.empty()
 
     def _run_inline(self, con: sqlite3.Connection, job: Job[T]) -> T:
         began = time.perf_counter()

@@ -35,7 +35,8 @@ class RunAnswers:
 
     async def sample(self, messages: Sequence[Message], max_tokens: int) -> str:
         run = self._run()
-        asked = sum(thought.component == "mcp_sampling" for thought in _asked(run))
+        events = (record.event for record in run.records)
+        asked = sum(isinstance(event, ThinkDone) and event.component == "mcp_sampling" for event in events)
         if asked >= MOST_SAMPLES:
             raise ToolError(f"the model was asked {asked} times in this run already")
         if sum(len(str(message)) for message in messages) > _LONGEST:
@@ -79,7 +80,3 @@ class RunAnswers:
         if len(runs) != 1:
             raise ToolError("no call of a run is under way that this could belong to")
         return next(iter(runs.values()))
-
-
-def _asked(run: RunContext[Any]) -> list[Any]:
-    return [record.event for record in run.records if isinstance(record.event, ThinkDone)]

@@ -46,7 +46,9 @@ class Recorder:
         self._written = threading.Condition()
         self._left = 0
         self._ended = True
-        self._thread = threading.Thread(target=self._work, name="treadle-record", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._take_all()), name="treadle-record", daemon=True
+        )
         self._thread.start()
         self._ready.wait()
 
@@ -76,9 +78,6 @@ class Recorder:
             reasons = "; ".join(f"{count} because {reason}" for reason, count in self.missed.most_common(5))
             self._say(f"exchanges that were passed on but not recorded: {reasons}")
         return True
-
-    def _work(self) -> None:
-        asyncio.run(self._take_all())
 
     def _put(self, exchange: HttpExchange | None) -> None:
         assert self._loop is not None

@@ -289,7 +289,7 @@ class DagAgent(FlowAgent[OutputT_co]):
         summary = {
             "rounds": dag.plan.round if dag.plan is not None else 0,
             "mode": dag.mode or "dag",
-            "verdict": _verdict_fields(dag.verdicts[-1]) if dag.verdicts else None,
+            "verdict": msgspec.structs.asdict(dag.verdicts[-1]) if dag.verdicts else None,
             "steps": {name: _step_fields(done) for name, (_, done) in self._tasks(run).items()},
         }
         return {"dag": summary}
@@ -297,10 +297,6 @@ class DagAgent(FlowAgent[OutputT_co]):
 
 def _step_fields(done: StepDone) -> dict[str, Any]:
     return msgspec.to_builtins(msgspec.structs.replace(done, work=None))  # its calls are in the result's steps
-
-
-def _verdict_fields(verdict: DagJudged) -> dict[str, Any]:
-    return {name: getattr(verdict, name) for name in verdict.__struct_fields__}
 
 
 def _interrupts(run: Execution) -> list[str]:

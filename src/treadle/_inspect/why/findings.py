@@ -118,9 +118,10 @@ def _leads(result: Causes, most: int = 3) -> list[Experiment]:
 
 def _cause(rank: int, cause: Cause) -> list[str]:
     experiment = cause.experiment
+    until = f", and at none after step {cause.last_step}" if cause.last_step > experiment.step else ""
     lines = [
         f"{rank}. it goes right with {experiment.change}",
-        f"   at step {experiment.step}" + _until(cause) + f"; {experiment.share}; fork {experiment.runs[0][:8]}: "
+        f"   at step {experiment.step}{until}; {experiment.share}; fork {experiment.runs[0][:8]}: "
         f"{' '.join(experiment.answer.split())[:120]}",
     ]
     if experiment.imagined:
@@ -132,7 +133,3 @@ def _cause(rank: int, cause: Cause) -> list[str]:
         if cause.patch:
             lines += ["   a patch for your file:", *(f"   {line}" for line in cause.patch.splitlines())]
     return lines
-
-
-def _until(cause: Cause) -> str:
-    return f", and at none after step {cause.last_step}" if cause.last_step > cause.experiment.step else ""

@@ -61,7 +61,7 @@ class Judge(Plugin):
         if self.entails is not None:
             verdicts = [{"passage": await _entailed(self.entails, claim)} for claim in asked if claim.grounds]
             texts = [claim.text for claim in asked if claim.grounds]
-            note = Noted(self.name, {"by": self.called, "verdicts": _by_text(texts, verdicts)})
+            note = Noted(self.name, {"by": self.called, "verdicts": dict(zip(texts, verdicts, strict=True))})
         else:
             thread = Thread(run, self.name, PROMPT, "")
             calls = run.state.ledger.entries[-_MAX_CALLS:]
@@ -111,7 +111,3 @@ def _parse(raw: Mapping[str, Any], asked: Sequence[Claim], calls: Sequence[Ledge
         if 1 <= number <= len(asked) and (call in ids or call in _CALLS):
             found[asked[number - 1].text] = {"call": ids.get(call, call), "passage": str(one["passage"])}
     return found
-
-
-def _by_text(texts: Sequence[str], verdicts: Sequence[dict[str, str]]) -> dict[str, dict[str, str]]:
-    return dict(zip(texts, verdicts, strict=True))

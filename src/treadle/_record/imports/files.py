@@ -72,14 +72,10 @@ def _documents(data: bytes, name: str) -> list[Any]:
     try:
         return [decode_json(text)]
     except DataError as problem:
-        documents = [decode_json(piece) for piece in _split(text)] if _may_be_several(text) else []
+        documents = [decode_json(piece) for piece in _split(text)] if text.lstrip().startswith(("{", "[")) else []
         if not documents:
             raise ConfigError(f"{name} is neither an exported run nor JSON: {problem}") from None
         return documents
-
-
-def _may_be_several(text: str) -> bool:
-    return text.lstrip().startswith(("{", "["))
 
 
 def _split(text: str) -> list[str]:

@@ -133,7 +133,7 @@ def _from_events(events: list[tuple[str, dict[str, Any]]]) -> tuple[list[Message
     for name, fields in events:
         kind = name.removeprefix("gen_ai.").removesuffix(".message")
         if name == "gen_ai.choice":
-            message = _json_object(fields.get("message")) or fields
+            message = as_dict(decoded(fields.get("message"))) or fields
             replies.append({"role": "assistant", **message, "tool_calls": _json(message.get("tool_calls"))})
         elif kind in ("user", "system", "assistant", "tool"):
             body = {"role": kind, **fields, "tool_calls": _json(fields.get("tool_calls"))}
@@ -225,7 +225,3 @@ def _whole(value: Any) -> Any:
 
 def _json(value: Any) -> list[Any]:
     return as_list(decoded(value))
-
-
-def _json_object(value: Any) -> dict[str, Any]:
-    return as_dict(decoded(value))
