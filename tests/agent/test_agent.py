@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kit import add, call, echo, go
+from kit import add, call, go
 from treadle import (
     Agent,
     AnswerSettings,
@@ -16,7 +16,6 @@ from treadle import (
     DagAgent,
     Plugin,
     RunLimits,
-    RunResult,
     ScriptedModel,
     tool,
 )
@@ -25,7 +24,7 @@ from treadle._engine.settings import Settings
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
 from treadle._types.errors import ConfigError, ModelError, RunNotFoundError, UnknownModelError
-from treadle._types.messages import AssistantMessage, SystemMessage, UserMessage
+from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.profile import Profile
 from virtual_time import go_virtual
 
@@ -123,30 +122,6 @@ async def test_a_prepared_run_has_an_id_and_has_not_begun():
     assert len(run.id) == 32
     assert not run.begun
     assert (await agent.launch(run)).answer == "42"
-
-
-def test_what_was_said_before_is_history_to_the_run():
-    agent = answering()
-    go(agent.run("and now?", history=[{"role": "user", "content": "hi"}, AssistantMessage("hello")]))
-    (request,) = agent.model.requests  # type: ignore[attr-defined]
-    assert [getattr(m, "content", getattr(m, "text", "")) for m in request.messages] == ["hi", "hello", "and now?"]
-
-
-def test_it_works_from_a_script_and_from_inside_a_running_loop():
-    assert answering().run_sync("q").answer == "42"
-
-    async def inside() -> RunResult:
-        return answering().run_sync("q")
-
-    assert go(inside()).answer == "42"
-
-
-async def test_events_as_they_happen():
-    events = [event async for event in answering(call("add", a=1, b=2), "3").stream("q")]
-    assert isinstance(events[0], ev.RunStarted)
-    assert isinstance(events[-1], ev.RunFinished)
-    records = [record async for record in answering().stream_records("q", run_id="r")]
-    assert {record.run for record in records} == {"r"}
 
 
 async def test_an_error_that_is_to_be_raised_is_raised_to_who_listens():
@@ -269,38 +244,7 @@ async def test_settings_of_the_log_count_and_can_be_overridden():
     assert (await other.load("r", temperature=0.2)).settings.temperature == 0.2
 
 
-def test_it_resumes_for_scripts_too():
-    journal = MemoryJournal()
-    answering(journal=journal).run_sync("q", run_id="r")
-    assert answering(journal=journal).resume_sync("r").answer == "42"
-
-
 # ---- while runs work
-
-
-def test_stopping_an_agent_stops_all_of_its_runs():
-    async def main() -> None:
-        agent = Agent(ScriptedModel([call("hang")], repeat_last=True), [hang])
-        runs = [agent.start("q") for _ in range(3)]
-        await asyncio.sleep(1)
-        agent.stop()
-        assert [(await run).stop_reason for run in runs] == ["cancelled"] * 3
-        agent.stop()
-
-    go_virtual(main())
-
-
-async def test_tools_can_be_swapped_for_runs_under_way_and_to_come():
-    agent: Any = None
-
-    def swap(request: Any) -> Any:
-        agent.update_toolkit([echo])
-        return call("add", a=1, b=2)
-
-    agent = answering(swap, "done", "again")
-    await agent.run("q")
-    await agent.run("q")
-    assert [[t.name for t in request.tools] for request in agent.model.requests] == [["add"], ["echo"], ["echo"]]
 
 
 def test_an_agent_of_any_kind_can_be_a_tool():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit import add, call, go
-from treadle import Agent, Budget, ScriptedModel
+from treadle import Agent, ScriptedModel
 from treadle._agent.agent_tool import MAX_DEPTH, agent_tool
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
@@ -54,27 +54,10 @@ def test_the_agent_sees_order_reason_and_background_and_nothing_else():
     assert "the supervisor's" not in str(request)
 
 
-def test_what_it_cost_is_the_supervisors_cost_too():
-    result = go(boss(worker(call("add", a=1, b=2), "three").as_tool()).run("q"))
-    assert result.usage.requests == 4
-
-
 def test_its_failure_is_a_failed_call():
     result = go(boss(worker(ValueError("broken")).as_tool()).run("q"))
     assert result.steps[0].error != ""
     assert result.answer == "done"
-
-
-async def test_its_records_are_shown_with_the_supervisors():
-    agent = boss(worker().as_tool(), journal=MemoryJournal())
-    run = agent.prepare("q", run_id="r")
-    seen: list[Any] = []
-    run.subscribe(seen.append)
-    await agent.launch(run)
-    inner = [record for record in seen if record.run != "r"]
-    assert {record.parent for record in inner} == {"r"}
-    assert isinstance(inner[0].event, ev.RunStarted)
-    assert inner[0].event.depth == 1
 
 
 async def test_a_call_that_is_made_again_takes_up_the_same_run():
@@ -104,15 +87,6 @@ async def test_agents_within_agents_end_somewhere():
     run.subscribe(lambda r: depths.append(r.event.depth) if isinstance(r.event, ev.RunStarted) else None)
     await agent.launch(run)
     assert max(depths) == MAX_DEPTH
-
-
-def test_one_budget_for_both():
-    result = go(
-        boss(worker(call("add", a=1, b=2), "three").as_tool(), budget=Budget(requests=2), on_budget="force_answer").run(
-            "q"
-        )
-    )
-    assert result.usage.requests <= 2
 
 
 async def test_a_person_who_has_to_decide_inside_is_asked_outside_and_the_answer_finds_its_way():

@@ -23,37 +23,6 @@ def names(preset: str, *given: Any, **settings: Any) -> list[str]:
     return [plugin.name for plugin in presets.plugins_for(chosen, changed, given)]
 
 
-@pytest.mark.parametrize(
-    ("preset", "expected"),
-    [
-        ("default", [*GUARDS, *SMALL_MODELS]),
-        ("two_phase", [*GUARDS, *SMALL_MODELS]),
-        ("streaming", []),
-        ("strict", []),
-        ("reflective", ["rewrite", "memory", "analysis", "reflection", "citations"]),
-        ("planned", ["planner", "observer"]),
-        ("code", ["code", "planner", "observer", "context", "loop_guard", "paging", *SMALL_MODELS]),
-    ],
-)
-def test_the_plugins_of_each_preset(preset: str, expected: list[str]):
-    assert names(preset) == expected
-
-
-def test_there_are_nine_and_each_is_found_by_its_name():
-    assert presets.names() == [
-        "default",
-        "two_phase",
-        "streaming",
-        "strict",
-        "reflective",
-        "planned",
-        "code",
-        "coding",
-        "research",
-    ]
-    assert all(presets.get(name).name == name for name in presets.names())
-
-
 def test_a_preset_of_ones_own_is_taken_as_it_is():
     mine = presets.Preset("mine", Settings(max_iterations=3))
     assert presets.get(mine) is mine
