@@ -57,7 +57,7 @@ def fails(data: bytes) -> bool:
         return True
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**9), byte=st.integers(0, 255))
 def test_any_changed_byte_is_found(data: bytes, at: int, byte: int):
     at %= len(data)
