@@ -23,6 +23,19 @@ def names(preset: str, *given: Any, **settings: Any) -> list[str]:
     return [plugin.name for plugin in presets.plugins_for(chosen, changed, given)]
 
 
+def test_the_plugins_of_each_preset():
+    for preset, expected in {
+        "default": [*GUARDS, *SMALL_MODELS],
+        "two_phase": [*GUARDS, *SMALL_MODELS],
+        "streaming": [],
+        "strict": [],
+        "reflective": ["rewrite", "memory", "analysis", "reflection", "citations"],
+        "planned": ["planner", "observer"],
+        "code": ["code", "planner", "observer", "context", "loop_guard", "paging", *SMALL_MODELS],
+    }.items():
+        assert names(preset) == expected, preset
+
+
 def test_a_preset_of_ones_own_is_taken_as_it_is():
     mine = presets.Preset("mine", Settings(max_iterations=3))
     assert presets.get(mine) is mine

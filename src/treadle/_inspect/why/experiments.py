@@ -173,11 +173,7 @@ class Lab:
         """The logs of the runs that a plan or document is made of."""
         self.cuts = _cuts(records) if self.flow is None else _cuts_of_flow(records)
         """Where each step begins."""
-        self.asked_at = {
-            record.seq: record.event.iteration
-            for record in records
-            if isinstance(record.event, ToolDone) and record.event.iteration in self.cuts
-        }
+        self.asked_at = {seq: step for seq, step in _asked(records) if step in self.cuts}
         """The step at which the call of each result was made."""
         self._decisions = _decisions(records)
         self._answered = bool(self.state.finished) and self.state.finished.stop_reason in ("answer", "final_tool")
@@ -409,6 +405,10 @@ def _cuts_of_flow(records: Sequence[Record]) -> dict[int, int]:
     """Where a plan or document asks a model itself, begins a run inside, and ends."""
     own = [record.seq for record in records if isinstance(record.event, ThinkStarted | StepStarted | RunFinished)]
     return {0: own[0] if own else 1} | dict(enumerate(own, 1))  # a plan that was given stays
+
+
+def _asked(records: Sequence[Record]) -> list[tuple[int, int]]:
+    return [(record.seq, record.event.iteration) for record in records if isinstance(record.event, ToolDone)]
 
 
 def _decisions(records: Sequence[Record]) -> dict[int, bytes]:
