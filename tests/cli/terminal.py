@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 import os
@@ -16,8 +17,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from processes import interruptible
 from programs import python
+from treadle._journal import open_journal
+from treadle._types.events import Record
 from waiting import GUARD_SECONDS
 
 Inside = Callable[..., Any]
@@ -111,6 +116,24 @@ class Done:
     @property
     def records(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.out.splitlines()]
+
+
+def logs(home: Path) -> list[list[dict[str, Any]]]:
+    """The records of every run, as `runs show --json` prints them, oldest run first; read in this process."""
+
+    async def read() -> list[list[Record]]:
+        journal = open_journal(home / "state" / "journal.db")
+        found = [await journal.load(info.run_id) for info in reversed(await journal.list(limit=100, parent=""))]
+        await journal.aclose()
+        return found
+
+    return [[msgspec.json.decode(msgspec.json.encode(record)) for record in log] for log in asyncio.run(read())]
+
+
+def recorded(home: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The events of the run that began last, or those of one kind."""
+    events = [record["event"] for record in logs(home)[-1]]
+    return [event for event in events if kind in ("", event["type"])]
 
 
 def program(env: dict[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal, call, open_gate, script, treadle
+from cli.terminal import Terminal, call, logs, open_gate, recorded, script, treadle
 from models.loopback import Answer, Received, reply, running, stream
 from models.wires import ChatWire, Sample
 from processes import interruptible, uninterruptible
@@ -40,15 +40,9 @@ def test_chat_with_an_interrupt_while_it_works(home: Path):
         screen.wait_for_prompt()
         screen.type("/quit\n")
         assert screen.end() == 0
-    first, second = treadle(home, "runs", "list", "--ids").out.split()[::-1]
-    texts = [
-        r["event"].get("texts")
-        for r in treadle(home, "runs", "show", first, "--json").records
-        if r["event"]["type"] == "injected"
-    ]
-    assert texts == [["and in euros?"]]
-    history = treadle(home, "runs", "show", second, "--json").records[0]["event"]["history"]
-    assert any("and in euros?" in str(message) for message in history)
+    first, second = logs(home)
+    assert [r["event"]["texts"] for r in first if r["event"]["type"] == "injected"] == [["and in euros?"]]
+    assert "and in euros?" in str(second[0]["event"]["history"])
 
 
 @pytest.mark.parametrize(("signals", "at_once"), [(interruptible, True), (uninterruptible, False)])
@@ -89,7 +83,7 @@ def test_chat_what_was_typed_but_not_sent_is_still_there(home: Path):
         screen.wait_for_prompt()
         screen.type("\x04")
         assert screen.end() == 0
-    assert "half a question" in treadle(home, "runs", "show", "last").out
+    assert recorded(home)[0]["question"] == "half a question"
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
@@ -102,7 +96,7 @@ def test_a_line_begun_before_the_question_is_a_message_and_no_answer(home: Path,
         screen.type("go\n")
         screen.forget()
         if term == "dumb":
-            eventually(lambda: "tool_started" in treadle(home, "runs", "show", "last", "--records").out, "the call")
+            eventually(lambda: logs(home) and recorded(home, "tool_started"), "the call")
         else:
             screen.wait_for("waiting at g")
         screen.type(begun)
@@ -121,9 +115,9 @@ def test_a_line_begun_before_the_question_is_a_message_and_no_answer(home: Path,
         screen.wait_for_prompt()
         screen.type("/quit\n")
         assert screen.end() == 0
-    records = treadle(home, "runs", "show", "last", "--json").records
-    assert [r["event"]["texts"] for r in records if r["event"]["type"] == "injected"] == [[f"{begun} use b"]]
-    assert [r["event"]["allow"] for r in records if r["event"]["type"] == "approved"] == [False]
+    assert ("\x1b" in screen.raw) is (term != "dumb")
+    assert [event["texts"] for event in recorded(home, "injected")] == [[f"{begun} use b"]]
+    assert [event["allow"] for event in recorded(home, "approved")] == [False]
     assert not (home / "erased.txt").exists()
 
 
@@ -142,14 +136,7 @@ def test_a_begun_line_that_is_deleted_again_makes_room_for_the_answer(home: Path
         screen.wait_for_prompt("and thanks")
         assert screen.ctrl_c_until_end() == 130
     assert (home / "erased.txt").read_text() == "a\n"
-    assert "injected" not in treadle(home, "runs", "show", "last", "--records").out
-
-
-def test_chat_leaves_on_ctrl_d(home: Path):
-    with Terminal(home, "chat", "-m", script(home, "x")) as screen:
-        screen.wait_for_prompt()
-        screen.type("\x04")
-        assert screen.end() == 0
+    assert not recorded(home, "injected")
 
 
 def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
@@ -165,9 +152,7 @@ def test_chat_multi_line_by_backslash_and_by_paste(home: Path):
         screen.wait_for_prompt()
         screen.type("/quit\n")
         assert screen.end() == 0
-    ids = treadle(home, "runs", "list", "--ids").out.split()
-    questions = [treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"] for run in ids]
-    assert questions == ["pasted 1\npasted 2", "first \nsecond"]
+    assert [log[0]["event"]["question"] for log in logs(home)] == ["first \nsecond", "pasted 1\npasted 2"]
 
 
 def test_the_program_alone_is_a_chat_on_a_terminal_and_help_elsewhere(home: Path):
@@ -181,17 +166,6 @@ def test_the_program_alone_is_a_chat_on_a_terminal_and_help_elsewhere(home: Path
     assert "TREADLE_MODEL is set" in " ".join(screen.text.split()), "it may be wrapped"
     done = treadle(home)
     assert (done.code, "usage: treadle" in done.out) == (2, True)
-
-
-def test_a_status_line_has_model_tokens_and_cost(home: Path):
-    with Terminal(home, "chat", "-m", script(home, "one", name="oracle")) as screen:
-        screen.wait_for_prompt()
-        screen.type("go\n")
-        screen.wait_for("✓")
-        screen.wait_for_prompt()
-        assert re.search(r"scripted:oracle · \d+ tokens\r\n> $", screen.text)
-        screen.type("\x04")
-        assert screen.end() == 0
 
 
 def test_the_status_line_has_the_price_where_it_is_known(home: Path):
@@ -235,7 +209,7 @@ def test_tab_completes_commands_and_files(home: Path):
         screen.wait_for_prompt()
         screen.type("\x04")
         assert screen.end() == 0
-    asked, file = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    asked, file = recorded(home)[0]["question"]
     assert (asked["text"], file["name"], file["text"]) == ("add @numbers.csv up", "numbers.csv", "1;2")
 
 
@@ -244,13 +218,13 @@ def test_a_bracketed_paste_is_one_message(home: Path):
         screen.wait_for_prompt()
         screen.type("\x1b[200~line 1\nline 2\n/quit\n\x1b[201~")
         screen.wait_for("/quit")
-        assert treadle(home, "runs", "list", "--ids").out == "", "nothing is sent before Enter"
+        assert logs(home) == [], "nothing is sent before Enter"
         screen.type("\n")
         screen.wait_for("✓")
         screen.wait_for_prompt()
         screen.type("\x04")
         assert screen.end() == 0
-    question = treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    question = recorded(home)[0]["question"]
     assert question.split("\n") == ["line 1", "line 2", "/quit"]
 
 
@@ -305,18 +279,6 @@ def test_nothing_is_wider_than_the_terminal(home: Path, columns: int):
             assert table.end() == 0
         lines = table.text.replace("\r", "\n").splitlines()
         assert max(map(len, lines)) <= columns, (command, max(lines, key=len))
-
-
-def test_a_dumb_terminal_gets_no_escape_sequence(home: Path):
-    with Terminal(home, "chat", "-m", script(home, "one"), TERM="dumb") as screen:
-        screen.wait_for_prompt()
-        screen.type("go\n")
-        screen.wait_for("one")
-        screen.wait_for("run ")
-        screen.wait_for_prompt()
-        screen.type("\x04")
-        assert screen.end() == 0
-    assert "\x1b" not in screen.raw
 
 
 def test_a_chat_continues_after_an_error(home: Path):

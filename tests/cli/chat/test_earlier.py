@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cli.terminal import script, treadle
+from cli.terminal import logs, recorded, script, treadle
 
 
 def last(home: Path) -> dict[str, Any]:
-    return treadle(home, "runs", "show", "last", "--json").records[0]["event"]
+    return recorded(home)[0]
 
 
 def texts(event: dict[str, Any]) -> list[str]:
@@ -33,7 +33,7 @@ def test_the_newest_conversation_goes_on(home: Path):
 
 def test_a_conversation_or_a_run_by_its_id(home: Path):
     treadle(home, "chat", "-m", script(home, "one", "two"), stdin="first\nsecond\n")
-    newest, oldest = treadle(home, "runs", "list", "--ids").out.split()
+    oldest, newest = (log[0]["run"] for log in logs(home))
     conversation = last(home)["conversation"]
     model = script(home, "three", name="other")
     treadle(home, "chat", "--resume", conversation, "-m", model, stdin="third\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal import Done, call, script, treadle
+from cli.terminal import Done, call, logs, script, treadle
 
 
 def said(
@@ -18,8 +18,7 @@ def said(
 
 def histories(home: Path) -> list[list[str]]:
     """What each question of the chat was sent with, oldest first."""
-    ids = treadle(home, "runs", "list", "--ids").out.split()[::-1]
-    events = [treadle(home, "runs", "show", run, "--json").records[0]["event"] for run in ids]
+    events = [log[0]["event"] for log in logs(home)]
     return [[message.get("content") or message.get("text") for message in event.get("history", [])] for event in events]
 
 
@@ -61,11 +60,7 @@ def test_files_for_the_next_question_only(home: Path):
     assert "with the next question: a.txt\n" in done.out
     assert "none.txt cannot be read" in done.err
     assert done.out.count("no file goes with the next question") == 2
-    questions = [
-        treadle(home, "runs", "show", run, "--json").records[0]["event"]["question"]
-        for run in treadle(home, "runs", "list", "--ids").out.split()[::-1]
-    ]
-    (asked, *files), again = questions
+    (asked, *files), again = (log[0]["event"]["question"] for log in logs(home))
     assert (asked["text"], again) == ("look, with @b.txt", "again")
     assert [(file["name"], file["text"]) for file in files] == [("b.txt", "beta"), ("a.txt", "alpha")]
 
@@ -88,8 +83,7 @@ def test_tools_that_need_not_be_asked_about(home: Path):
     assert "there is no tool 'eras'" in done.err
     assert "(asks first)" not in done.out
     assert (home / "erased.txt").read_text() == "a\n", "after /approve off the next call waits"
-    records = treadle(home, "runs", "show", treadle(home, "runs", "list", "--ids").out.split()[-1], "--json").records
-    assert [r["event"]["by"] for r in records if r["event"]["type"] == "approved"] == ["/approve"]
+    assert [r["event"]["by"] for r in logs(home)[0] if r["event"]["type"] == "approved"] == ["/approve"]
 
 
 @pytest.mark.parametrize(("allowed", "paid"), [("pay", False), ("all", True)])

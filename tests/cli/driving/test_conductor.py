@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.terminal import Terminal, call, interrupt, open_gate, script, start, treadle, until
+from cli.terminal import Terminal, call, interrupt, open_gate, recorded, script, start, treadle, until
 from tools.builtin.loopback import redirecting
 from waiting import GUARD_SECONDS
 
@@ -26,11 +25,6 @@ DISPLAYS = pytest.mark.parametrize("term", [DRAWN, PLAIN])
 
 def erased(home: Path) -> str:
     return (home / "erased.txt").read_text() if (home / "erased.txt").exists() else ""
-
-
-def events(home: Path, kind: str) -> list[dict[str, Any]]:
-    records = treadle(home, "runs", "show", "last", "--json").records
-    return [record["event"] for record in records if record["event"]["type"] == kind]
 
 
 def asking(home: Path, *arguments: str, term: str = "xterm-256color") -> Terminal:
@@ -70,7 +64,7 @@ def test_only_a_whole_answer_and_enter_decide(home: Path, term: str):
         screen.type("l\n")
         assert screen.end() == 4
     assert erased(home) == ""
-    assert [event["note"] for event in events(home, "approved")] == ["the wrong one"]
+    assert [event["note"] for event in recorded(home, "approved")] == ["the wrong one"]
 
 
 @DISPLAYS
@@ -116,7 +110,7 @@ def test_who_leaves_has_not_approved(home: Path, way_out: str, term: str):
             screen.type("\x03" if way_out == "ctrl-c" else "\x7f\x7f\x04")
             assert screen.end() == (130 if way_out == "ctrl-c" else 4), screen.text
     assert erased(home) == ""
-    assert not any(event["allow"] for event in events(home, "approved"))
+    assert not any(event["allow"] for event in recorded(home, "approved"))
 
 
 @DISPLAYS
@@ -133,10 +127,10 @@ def test_arguments_can_be_edited(home: Path, term: str):
         screen.type("a\n")
         assert screen.end() == 0
     assert erased(home) == "c\nb\n"
-    decided = events(home, "approved")
+    decided = recorded(home, "approved")
     assert [(event["args"], event["always"]) for event in decided] == [({"path": "c"}, True)]
-    assert [event["call"]["args"]["path"] for event in events(home, "tool_started")] == ["c", "b"]
-    assert events(home, "think_done")[0]["message"]["calls"][0]["args"] == {"path": "a"}
+    assert [event["call"]["args"]["path"] for event in recorded(home, "tool_started")] == ["c", "b"]
+    assert recorded(home, "think_done")[0]["message"]["calls"][0]["args"] == {"path": "a"}
 
 
 VISITS = ("-t", "mytools:visit", "-t", "mytools:pay")
@@ -259,12 +253,8 @@ def test_ctrl_c_once_cancels_cleanly(home: Path):
         assert out == ""
         assert "stopping" in err
         assert "-- cancelled, 1 step" in err
-        records = treadle(home, "runs", "show", "last", "--json").records
-        assert records[-1]["event"]["stop_reason"] == "cancelled"
-        assert sorted(r["event"]["name"] for r in records if r["event"]["type"] == "tool_done") == [
-            "calculator",
-            "gate",
-        ]
+        assert recorded(home)[-1]["stop_reason"] == "cancelled"
+        assert sorted(event["name"] for event in recorded(home, "tool_done")) == ["calculator", "gate"]
 
 
 def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
@@ -281,8 +271,8 @@ def test_ctrl_c_twice_leaves_at_once_and_loses_nothing(home: Path):
         interrupt(process)
         process.communicate(timeout=GUARD_SECONDS)
         assert process.returncode == 130
-        assert "finished" not in treadle(home, "runs", "list", "--json").out
-        assert "calculator" in treadle(home, "runs", "show", "last", "--records").out
+        assert not recorded(home, "run_finished")
+        assert recorded(home, "tool_done")[0]["name"] == "calculator"
 
 
 def test_a_blocked_thread_does_not_keep_the_program(home: Path):
@@ -292,7 +282,7 @@ def test_a_blocked_thread_does_not_keep_the_program(home: Path):
         interrupt(process)
         process.communicate(timeout=GUARD_SECONDS)
         assert process.returncode == 130
-    assert "stuck: failed (unknown_outcome)" in treadle(home, "runs", "show", "last").out
+    assert recorded(home, "tool_done")[-1]["error"] == "unknown_outcome"
 
 
 @pytest.mark.parametrize(
@@ -319,4 +309,4 @@ def test_several_calls_are_one_question(home: Path, lines: list[str], code: int,
                 screen.wait_for("allow this call?")
         assert screen.end() == code, screen.text
     assert "".join(sorted(erased(home).splitlines(keepends=True))) == files, "they run side by side"
-    assert len(events(home, "approved")) == (0 if lines == ["later"] else 2)
+    assert len(recorded(home, "approved")) == (0 if lines == ["later"] else 2)

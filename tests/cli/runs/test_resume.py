@@ -6,7 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from cli.terminal import TWO, Inside, call, environment, open_gate, run_id, script, start, treadle
+from cli.terminal import TWO, Inside, call, environment, open_gate, recorded, run_id, script, start, treadle
 from programs import python
 from waiting import GUARD_SECONDS, eventually
 
@@ -73,7 +73,7 @@ def test_resume_after_the_process_was_killed(home: Path, inside: Inside):
             capture_output=True, text=True, cwd=home / "elsewhere", env=environment(home), timeout=GUARD_SECONDS,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-        events = [r["event"]["type"] for r in treadle(home, "runs", "show", "last", "--json").records]
+        events = [event["type"] for event in recorded(home)]
         assert events.count("resumed") == 1
         assert events.count("think_done") == 3, "the finished model calls were not made again"
         assert treadle(home, "runs", "replay", "last").code == 0

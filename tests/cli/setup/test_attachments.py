@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal import PROGRAM, Inside, environment, script, start, treadle
+from cli.terminal import PROGRAM, Inside, environment, recorded, script, start, treadle
 from treadle._cli.setup import attachments
 from treadle._cli.setup.attachments import part_of, part_of_file, with_parts
 from treadle._tools.media import attach
@@ -22,7 +22,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
 
 
 def asked(home: Path) -> Any:
-    return treadle(home, "runs", "show", "last", "--json").records[0]["event"]["question"]
+    return recorded(home)[0]["question"]
 
 
 def with_file(question: str, name: str, text: str) -> list[Any]:
