@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from kit import go
+from treadle._journal.memory import MemoryJournal
 from treadle._server.live.channel import MAX_OPEN_CHARS, Channel
+from treadle._server.live.follower import Follower
 from treadle._types import events as ev
 from treadle._types.messages import ToolCall
 
@@ -39,3 +44,30 @@ def test_a_tool_that_never_ends_cannot_fill_the_memory():
     message = channel.open_message
     assert sum(len(text) for text in texts(channel)) <= MAX_OPEN_CHARS
     assert message.first + len(message.pieces) == 30, "positions still count what was dropped"
+
+
+def test_what_streams_is_drawn_at_every_detail():
+    """Adjacent pieces of one source at once, and what only those see who asked for it."""
+
+    async def seen(detail: Any) -> list[tuple[str, str, str]]:
+        channel = Channel("r")
+        channel.records = [stored(0, ev.RunStarted("?")), stored(1, ev.ThinkStarted("loop", 1))]
+        for record in channel.records:
+            channel.receive(record)
+        follower = Follower(channel, MemoryJournal(), detail=detail)
+        await follower.step()
+        for event in (
+            ev.TextStreamed("loop", 1, "hm", reasoning=True),
+            ev.AnswerDelta("Let ", provisional=True),
+            ev.AnswerDelta("me", provisional=True),
+            ev.AnswerRetracted("Let me"),
+        ):
+            channel.receive(shown(1, event))
+        events = await follower.step()
+        return [(str(e.at), e.name, e.data.get("content") or e.data.get("status") or "") for e in events]
+
+    words = [("1.2", "answer", "start"), ("1.8", "answer", "Let me"), ("1.9", "answer", "retracted")]
+    assert go(seen("plain")) == words
+    assert go(seen("full")) == [("1.2", "thought", "hm"), *words]
+    pieces = [("1.2", "piece", "hm"), ("1.8", "piece", "Let me")]
+    assert [one for one in go(seen("items")) if one[1] == "piece"] == pieces
