@@ -21,14 +21,12 @@ def open_display(
     notice.clear()
     if json:
         return JsonDisplay()
-    if not quiet and rich_terminal(sys.stdout):
-        from treadle._cli.display.live import LiveDisplay
+    # Or the answer goes to a file or a pipe, and the steps to a terminal.
+    for stream, answer in ((sys.stdout, None), (sys.stderr, sys.stdout)):
+        if not quiet and rich_terminal(stream):
+            from treadle._cli.display.live import LiveDisplay
 
-        return LiveDisplay(run_id, sys.stdout, prompt=prompt, past=past)
-    if not quiet and rich_terminal(sys.stderr):  # the answer goes to a file or a pipe, the steps to a terminal
-        from treadle._cli.display.live import LiveDisplay
-
-        return LiveDisplay(run_id, sys.stderr, answer=sys.stdout, prompt=prompt, past=past)
+            return LiveDisplay(run_id, stream, answer=answer, prompt=prompt, past=past)
     return PlainDisplay(run_id, steps=None if quiet else sys.stderr, answer=sys.stdout, past=past)
 
 

@@ -61,9 +61,8 @@ class Noted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _only(query: FilterQuery) -> RunFilter:
-    names = ("status", "conversation", "agent", "model", "tag", "thumb", "stop_reason", "text", "since", "until")
     only: RunFilter = {}
-    only.update({name: getattr(query, name) for name in names})  # pyright: ignore[reportCallIssue, reportArgumentType]
+    only.update({name: getattr(query, name) for name in FilterQuery.__struct_fields__})  # pyright: ignore[reportCallIssue, reportArgumentType]
     return only
 
 

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from treadle._server.errors import bad_request
 from treadle._tools.media.attach import checked
 from treadle._types.errors import ConfigError
-from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, Part, TextPart
+from treadle._types.messages import AudioPart, Content, FilePart, ImagePart, TextPart
 
 Text = Annotated[str, Meta(min_length=1, max_length=200_000)]
 
@@ -59,25 +59,12 @@ def content_of(content: str | Sequence[TextItem | ImageItem | AudioItem | FileIt
     """Convert the content of a request to the engine's content, and check media."""
     if isinstance(content, str):
         return content
-    parts: list[Part] = []
-    for item in content:
-        match item:
-            case TextItem(text=text):
-                parts.append(TextPart(text))
-            case ImageItem():
-                parts.append(_media(ImagePart, item))
-            case AudioItem():
-                parts.append(_media(AudioPart, item))
-            case FileItem():
-                parts.append(_media(FilePart, item))
-    return tuple(parts)
+    return tuple(TextPart(item.text) if isinstance(item, TextItem) else _media(item) for item in content)
 
 
-def _media(
-    kind: type[ImagePart] | type[AudioPart] | type[FilePart], item: ImageItem | AudioItem | FileItem
-) -> ImagePart | AudioPart | FilePart:
-    part = kind(item.url, item.data, item.mime, item.name, item.file_id, item.text)
+def _media(item: ImageItem | AudioItem | FileItem) -> ImagePart | AudioPart | FilePart:
+    kinds = {ImageItem: ImagePart, AudioItem: AudioPart, FileItem: FilePart}
     try:
-        return checked(part)
+        return checked(kinds[type(item)](item.url, item.data, item.mime, item.name, item.file_id, item.text))
     except ConfigError as error:
         raise bad_request(str(error)) from None
