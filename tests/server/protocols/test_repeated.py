@@ -137,16 +137,18 @@ def test_two_clients_that_ask_the_same_at_once_get_two_runs():
         assert {said(first[0]), said(second[0])} == {"Done, 1.", "Done, 2."}
 
 
-def test_fifty_ask_the_same_at_once_and_twenty_leave():
+@pytest.mark.parametrize("name", FACADES)
+def test_fifty_ask_the_same_at_once_and_twenty_leave(name: str):
     """One request, one run, one owner: who stays has an answer of its own, who leaves takes nothing from them."""
-    actor, chance = Actor(), random.Random(7)
+    actor, chance, (path, asked) = Actor(), random.Random(7), FACADES[name]
 
     async def load(client: Client) -> list[bytes]:
         parts = urlsplit(client.address)
         connections = [await asyncio.open_connection(parts.hostname, parts.port) for _ in range(50)]
         for number, (_, writer) in enumerate(connections):
-            body = json.dumps({**BODY, "stream": number % 2 == 0}).encode()
-            head = f"POST {PATH} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n"
+            text = json.dumps(asked).replace('"messageId": "m"', f'"messageId": "{number}"')  # A2A's is of one message
+            body = text.replace('"stream": true', f'"stream": {"true" if number % 2 else "false"}').encode()
+            head = f"POST {path} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n"
             writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
         while actor.acts < 50:  # noqa: ASYNC110 - they act in another thread
             await asyncio.sleep(0.002)
@@ -162,10 +164,11 @@ def test_fifty_ask_the_same_at_once_and_twenty_leave():
             writer.close()
         return answers
 
-    with serving(actor.agent) as client:
+    with serving({"worker": actor.agent}) as client:
         answers = asyncio.run(asyncio.wait_for(load(client), GUARD_SECONDS))
         assert [one.split(b"\r\n")[0] for one in answers] == [b"HTTP/1.1 200 OK"] * 30
-        done = [re.findall(rb"Done, \d+\.", one.replace(b'"}, "', b"")) for one in answers]
+        texts = [answer_in(name, one) or one.decode() for one in answers]
+        done = [re.findall(r"Done, \d+\.", text) for text in texts]
         assert len({text for [text] in done}) == 30, "each has an answer of its own"
         assert len(client.get("/api/runs?limit=100")["runs"]) == actor.acts == 50
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kit import add, call
-from server.protocols.scenario import PARAMETERS
+from server.protocols.scenario import PARAMETERS, streamed
 from server.serving import Client, serving
 from treadle import Agent, ScriptedModel
 from treadle._types.messages import ToolMessage
@@ -36,6 +36,10 @@ class Chat:
     def calls(self, answer: Any) -> Any:
         return [(one["id"], one["function"]["name"]) for one in answer["choices"][0]["message"].get("tool_calls", ())]
 
+    def called(self, events: Any) -> Any:
+        deltas = [choice["delta"] for event in events for choice in event["choices"]]
+        return [one["function"]["name"] for delta in deltas for one in delta.get("tool_calls", ())]
+
     def result(self, call_id: str) -> Any:
         return [{"role": "tool", "tool_call_id": call_id, "content": "a cat"}]
 
@@ -58,6 +62,9 @@ class Responses(Chat):
     def calls(self, answer: Any) -> Any:
         return [(one["call_id"], one["name"]) for one in answer["output"] if one["type"] == "function_call"]
 
+    def called(self, events: Any) -> Any:
+        return [name for _, name in self.calls(events[-1]["response"])]
+
     def result(self, call_id: str) -> Any:
         return [{"type": "function_call_output", "call_id": call_id, "output": "a cat"}]
 
@@ -78,6 +85,10 @@ class Anthropic(Chat):
     def calls(self, answer: Any) -> Any:
         return [(one["id"], one["name"]) for one in answer["content"] if one["type"] == "tool_use"]
 
+    def called(self, events: Any) -> Any:
+        blocks = [event["content_block"] for event in events if event["type"] == "content_block_start"]
+        return [one["name"] for one in blocks if one["type"] == "tool_use"]
+
     def result(self, call_id: str) -> Any:
         return [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": call_id, "content": "a cat"}]}]
 
@@ -90,7 +101,11 @@ def ask(client: Client, protocol: Chat, choice: Any, past: Any = (), model: str 
     body = {"model": model, "tools": protocol.tools(), "tool_choice": choice, **protocol.body(past)}
     answer = client.ask("POST", protocol.path, body)
     assert answer.status == status, answer.data
-    return answer.error if status != 200 else [name for _, name in protocol.calls(answer.json)]
+    if status != 200:
+        return answer.error
+    called = [name for _, name in protocol.calls(answer.json)]
+    assert protocol.called(streamed(client, protocol.path, {**body, "stream": True})) == called
+    return called
 
 
 def obedient(request: Request) -> Any:
