@@ -131,6 +131,7 @@ def client() -> Any:
         "obedient": Agent(ScriptedModel(obedient), [add]),
         "bare": Agent(ScriptedModel(bare), None),
         "stubborn": Agent(ScriptedModel(stubborn), [add]),
+        "deaf": Agent(ScriptedModel([call("look", where="left")], repeat_last=True), None),
         "mute": Agent(ScriptedModel(["Words, and nothing else."], repeat_last=True), None),
     }
     with serving(agents) as server:
@@ -179,6 +180,11 @@ def test_what_cannot_be_chosen_is_refused(client: Client, protocol: Chat):
         assert f"`tool_choice` names '{name}', which is not one of the request's `tools` (look, listen)" in said
     body = {"model": "obedient", "tool_choice": protocol.any, **protocol.body()}
     assert "has no `tools`" in client.ask("POST", protocol.path, body).error
+
+
+def test_a_model_that_calls_what_it_must_not_ends_with_an_error_that_says_so(client: Client):
+    said = ask(client, Chat(), Chat().named("listen"), model="deaf", status=424)
+    assert "its last 3 replies were not usable: look cannot be called now" in said
 
 
 def test_a_model_that_never_calls_ends_with_its_words(client: Client):

@@ -8,10 +8,10 @@ from treadle._engine.acting.execute import close_calls
 from treadle._engine.acting.together import left_to_ask
 from treadle._engine.answering.output import typed_answer
 from treadle._engine.answering.writer import (
+    EMPTY,
     SECOND_PHASE,
     as_written,
     component_for,
-    last_reply,
     last_words,
     polished,
     so_far,
@@ -163,9 +163,9 @@ async def end(run: Execution, finished: RunFinished) -> None:
 
 
 def _nothing_said(run: Execution) -> ModelError:
-    empty = max(1, run.state.turn.parse_failures)
-    replies = "its last reply was" if empty == 1 else f"its last {empty} replies were"
-    how = "unreadable" if last_reply(run) else "empty"
+    turn = run.state.turn
+    replies = "its last reply was" if turn.parse_failures < 2 else f"its last {turn.parse_failures} replies were"
+    how = "empty" if turn.problem in ("", EMPTY) else f"not usable: {turn.problem}"
     return BadReplyError(f"the model {run.state.model} gave no answer: {replies} {how}")
 
 
