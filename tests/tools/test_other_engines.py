@@ -70,7 +70,7 @@ import asyncio, warnings
 warnings.simplefilter("ignore")
 from agents import ToolGuardrailFunctionOutput, function_tool, tool_input_guardrail
 from langchain_core.tools import BaseTool, ToolException, tool as langchain_tool
-from pydantic_ai import FunctionToolset, ModelRetry, Tool
+from pydantic_ai import CombinedToolset, FunctionToolset, ModelRetry, Tool
 from smolagents import tool as smolagents_tool
 from treadle import Agent, ScriptedModel, Toolkit
 from treadle._tools.versions import version_of
@@ -99,6 +99,7 @@ async def sometimes(context, args, call_id):
 for tool in (
     Tool(pay, requires_approval=True),
     FunctionToolset([pay], requires_approval=True),
+    FunctionToolset([pay]).approval_required(),
     function_tool(pay, needs_approval=True),
     function_tool(pay, needs_approval=sometimes),
 ):
@@ -110,6 +111,7 @@ print(*tried(langchain_tool(fail(ToolException)), "fail"))
 print(*tried(function_tool(fail(ValueError)), "fail"))
 print(*tried(function_tool(fail(ValueError), failure_error_function=lambda context, error: f"as {error}"), "fail"))
 print(Toolkit.of(function_tool(pay, is_enabled=False)).names)
+print(Toolkit.of(CombinedToolset([FunctionToolset([pay]).prefixed("their"), FunctionToolset([late])])).names)
 
 @tool_input_guardrail
 def guard(data):
@@ -120,6 +122,7 @@ for make in (
     lambda: function_tool(pay, tool_input_guardrails=[guard]),
     lambda: Tool(pay, prepare=lambda context, tool: tool),
     lambda: Tool(pay, args_validator=lambda context, item: None),
+    lambda: FunctionToolset([pay]).filtered(lambda context, tool: True),
 ):
     try:
         print(Toolkit.of(make()).names)
@@ -171,14 +174,14 @@ def test_what_their_tools_ask_for_holds_here(tmp_path: Path):
     """Approval, time-outs, words for the model; what only their own loop would look after is refused."""
     done = run(RULES, tmp_path)
     lines = done.stdout.splitlines()
-    assert lines[:4] == ["paused"] * 4, done.stderr
-    assert lines[4:6] == ["answer timeout: Tool 'late' timed out after 0.01 s."] * 2
-    assert lines[6:8] == ["answer exception: Tool 'fail' failed: not of lamps"] * 2
-    assert lines[8:10] == [f"answer exception: Tool 'fail' failed: {why}" for why in ("ValueError", "as not of lamps")]
-    assert lines[10] == "()"
-    refused = ("is_enabled", "tool_input_guardrails", "prepare", "args_validator")
-    assert [f"its {name} needs" in line for name, line in zip(refused, lines[11:15], strict=True)] == [True] * 4
-    assert lines[15:] == [str([True] * 4), str([False] * 4)]
+    assert lines[:5] == ["paused"] * 5, done.stderr
+    assert lines[5:7] == ["answer timeout: Tool 'late' timed out after 0.01 s."] * 2
+    assert lines[7:9] == ["answer exception: Tool 'fail' failed: not of lamps"] * 2
+    assert lines[9:11] == [f"answer exception: Tool 'fail' failed: {why}" for why in ("ValueError", "as not of lamps")]
+    assert lines[11:13] == ["()", "('their_pay', 'late')"]
+    refused = ("its is_enabled", "its tool_input_guardrails", "its prepare", "its args_validator", "a FilteredToolset")
+    assert [name in line for name, line in zip(refused, lines[13:18], strict=True)] == [True] * 5
+    assert lines[18:] == [str([True] * 4), str([False] * 4)]
 
 
 @installed

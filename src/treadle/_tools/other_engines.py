@@ -35,16 +35,28 @@ def tool_of(item: Any) -> Tool | None:
 
 
 def tools_in(item: Any) -> Iterable[Any]:
-    """The tools of a set (an OpenAPI document, a pydantic-ai `FunctionToolset`); else the item itself."""
+    """The tools of a set (an OpenAPI document, a toolset of pydantic-ai); else the item itself."""
     if isinstance(item, dict):
         document = "openapi" in item or "swagger" in item
         return import_module("treadle._tools.builtin.services.openapi").openapi(item) if document else [item]
     if hasattr(item, "params_json_schema") and getattr(item, "is_enabled", True) is False:
         return []
-    tools: Any = getattr(item, "tools", None)
-    if isinstance(tools, dict) and hasattr(item, "get_tools") and not isinstance(item, type):
+    return _in_toolset(item) if hasattr(item, "get_tools") and not isinstance(item, type) else [item]
+
+
+def _in_toolset(toolset: Any) -> Iterable[Any]:
+    tools: Any = getattr(toolset, "tools", None)
+    if isinstance(tools, dict):
         return cast("dict[str, Any]", tools).values()
-    return [item]
+    if inside := getattr(toolset, "toolsets", ()):
+        return [each for one in inside for each in tools_in(one)]
+    wrapped = [tool_of(each) or each for each in tools_in(getattr(toolset, "wrapped", None))]
+    if hasattr(toolset, "prefix"):
+        return [each.replace(name=f"{toolset.prefix}_{each.name}") for each in wrapped]
+    if hasattr(toolset, "approval_required_func"):
+        return [each.replace(approval="ask") for each in wrapped]
+    kind = type(toolset).__name__
+    raise ConfigError(f"what a {kind} offers is known to its own engine's runs only: give the tools or functions in it")
 
 
 def _langchain(item: Any) -> Tool:
