@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from treadle._engine.context import RunContext
+from treadle._types.events import ContextCompacted, ToolDone
 from treadle._types.messages import ToolCall
 from treadle._types.state import RunState
 from treadle._types.state_values import Step
+
+OLD_RESULTS = "old results"
+"""Why a request was made shorter: by cutting what can be had again."""
 
 
 def last_round(state: RunState) -> list[Step]:
@@ -20,6 +24,19 @@ def last_round(state: RunState) -> list[Step]:
 def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
     """The steps that called this tool with these arguments."""
     return [step for step in run.state.steps if step.tool == call.name and step.wanted == call.args]
+
+
+def out_of_sight(run: RunContext) -> frozenset[str]:
+    """The calls whose results a summary or a note to call again has replaced: the model has them no more."""
+    left: set[int] = set()
+    ids: dict[int, str] = {}
+    for record in run.records:
+        event = record.event
+        if isinstance(event, ToolDone):
+            ids[record.seq] = event.call_id
+        elif isinstance(event, ContextCompacted):
+            left.update(event.covers, event.replaced if event.reason == OLD_RESULTS else ())
+    return frozenset(ids[seq] for seq in left if seq in ids)
 
 
 def last_note(state: RunState, component: str, key: str) -> object:

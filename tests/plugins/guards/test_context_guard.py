@@ -75,15 +75,30 @@ def test_old_results_that_can_be_had_again_go_first():
     run, model = go(grown(look, worker(60, lambda number: 2_000)))
     check(model.requests, 6_000)
     first = compactions(run)[0]
-    assert (first.reason, first.covers, len(first.replaced) > 4) == ("cut", (), True)
+    assert (first.reason, first.covers, len(first.replaced) > 4) == ("old results", (), True)
     assert all("cut to save room: call look again" in text for text in first.replaced.values())
     reasons = [event.reason for event in compactions(run)]
-    assert reasons.count("cut") > reasons.count("compacted") == components(model).count("compaction") > 0
+    assert reasons.count("old results") > reasons.count("compacted") == components(model).count("compaction") > 0
     before, after = next(pair for pair in pairwise(model.requests) if len(pair[1].messages[3].content) < 300)
     assert before.tools == after.tools
     assert before.messages[:3] == after.messages[:3]
     assert before.messages[-1] == after.messages[len(before.messages) - 1], "the latest stay whole"
     assert "#1# fact 1 is 7" in after.messages[3].content, "and so does a beginning"
+
+
+def test_whoever_gets_old_results_again_is_not_told_to_use_them():
+    again, work = list(range(1, 7)), worker(30, lambda number: 2_000)
+
+    def script(request: Request) -> Any:
+        cut = any("call look again" in text_of(m.content) for m in request.messages if isinstance(m, ToolMessage))
+        if cut and again and request.component == "loop":
+            return call("look", number=again.pop(0), size=2_000)
+        return work(request)
+
+    _, model = go(grown(look, script))
+    assert not again
+    assert not any(isinstance(m, UserMessage) and m.kind == "note" for m in model.requests[-1].messages)
+    assert [schema.name for schema in model.requests[-1].tools] == ["look"]
 
 
 def test_a_result_that_cannot_be_had_again_is_summarised():

@@ -19,7 +19,7 @@ from treadle._plugins.guards.compaction import (
     transcript_of,
 )
 from treadle._plugins.guards.paging import READ_MORE
-from treadle._plugins.state_queries import last_note
+from treadle._plugins.state_queries import OLD_RESULTS, last_note
 from treadle._safety.bounds import Amount, Share, bounded
 from treadle._tools.results import cut
 from treadle._types.errors import ContextOverflowError
@@ -143,7 +143,9 @@ class ContextGuard(Plugin):
         if run.next_request_tokens() - run.estimator.of_size(size) > limit * self.goal:
             return False
         count = len(run.state.conversation.window)
-        await run.emit(ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason="cut"))
+        await run.emit(
+            ContextCompacted(replaced=replaced, original_messages=count, kept_messages=count, reason=OLD_RESULTS)
+        )
         return True
 
     async def _unpin(self, run: RunContext, limit: int) -> None:

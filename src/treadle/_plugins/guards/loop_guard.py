@@ -8,7 +8,7 @@ from itertools import groupby
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.reply_policy import Repetition
-from treadle._plugins.state_queries import last_note, last_round, same_calls
+from treadle._plugins.state_queries import last_note, last_round, out_of_sight, same_calls
 from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import ToolOutcome
 from treadle._tools.results import cut
@@ -79,8 +79,9 @@ class LoopGuard(Plugin):
         if state.constraints.answer_only or last_note(state, self.name, "steps") == len(state.steps):
             return
         repeated = stale_rounds(state.steps, self.allow)
-        if repeated and (polling := {step.tool for steps in repeated for step in steps if _polls(run, step.tool)}):
-            repeated = stale_rounds(state.steps, self.allow | polling)
+        if repeated:
+            polling = {step.tool for steps in repeated for step in steps if _polls(run, step.tool)}
+            repeated = stale_rounds(state.steps, self.allow | polling, out_of_sight(run))
         count = max(len(repeated), same_failures(state.steps) - _OTHER_TRIES)
         rules = _USUAL if run.reply_policy is None else run.reply_policy.repetition(run)
         if count < 1:
@@ -123,17 +124,20 @@ class LoopGuard(Plugin):
         return MessageAdded(UserMessage(run.prompts.get(f"loop_{what}", text), kind="note"), self.name)
 
 
-def stale_rounds(steps: Sequence[Step], allow: frozenset[str] = frozenset()) -> list[list[Step]]:
-    """The latest rounds in a row in which every call was a repetition, newest first."""
+def stale_rounds(
+    steps: Sequence[Step], allow: frozenset[str] = frozenset(), hidden: frozenset[str] = frozenset()
+) -> list[list[Step]]:
+    """The latest rounds in a row in which every call was a repetition, newest first. To get a result again that is
+    `hidden` from the model is none."""
     recent = steps[-_LOOK_BACK:]
     stale: list[list[Step]] = []
-    if not recent or not _repeats(recent[-1], recent[:-1]):  # nearly always: the latest call is a new one
+    if not recent or not _repeats(recent[-1], recent[:-1], hidden):  # nearly always: the latest call is a new one
         return stale
     start = len(recent)
     for _, group in groupby(reversed(recent), key=lambda step: step.iteration):
         one_round = list(group)
         start -= len(one_round)
-        if any(step.tool in allow or not _repeats(step, recent[:start]) for step in one_round):
+        if any(step.tool in allow or not _repeats(step, recent[:start], hidden) for step in one_round):
             break
         stale.append(one_round)
     return stale
@@ -151,7 +155,7 @@ def same_failures(steps: Sequence[Step]) -> int:
     return count
 
 
-def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
+def _repeats(step: Step, earlier: Sequence[Step], hidden: frozenset[str]) -> bool:
     if step.error == "unknown_tool":  # never a step forward, under whatever name
         return True
     observation = step.observation
@@ -161,6 +165,7 @@ def _repeats(step: Step, earlier: Sequence[Step]) -> bool:
             and other.tool == step.tool
             and other.error == step.error
             and other.wanted == step.wanted
+            and other.call_id not in hidden
         ):
             return True
     return False
