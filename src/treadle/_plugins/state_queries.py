@@ -27,7 +27,7 @@ def same_calls(run: RunContext, call: ToolCall) -> list[Step]:
 
 
 def out_of_sight(run: RunContext) -> frozenset[str]:
-    """The calls whose results a summary or a note to call again has replaced: the model has them no more."""
+    """The calls whose results a summary or a note to call again has replaced: the model does not see them."""
     left: set[int] = set()
     ids: dict[int, str] = {}
     for record in run.records:

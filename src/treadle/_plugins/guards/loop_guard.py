@@ -127,8 +127,8 @@ class LoopGuard(Plugin):
 def stale_rounds(
     steps: Sequence[Step], allow: frozenset[str] = frozenset(), hidden: frozenset[str] = frozenset()
 ) -> list[list[Step]]:
-    """The latest rounds in a row in which every call was a repetition, newest first. To get a result again that is
-    `hidden` from the model is none."""
+    """The latest rounds in a row in which every call was a repetition, newest first. A call
+    whose earlier result is `hidden` from the model does not repeat it."""
     recent = steps[-_LOOK_BACK:]
     stale: list[list[Step]] = []
     if not recent or not _repeats(recent[-1], recent[:-1], hidden):  # nearly always: the latest call is a new one
