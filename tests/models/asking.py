@@ -12,6 +12,7 @@ import pytest
 from models.contract import KEY, Sample, Wire
 from models.loopback import Answer, Loopback
 from treadle._models.base import Model, complete
+from treadle._models.http_model import HttpModel
 from treadle._types.errors import ModelError
 from treadle._types.messages import SystemMessage, UserMessage
 from treadle._types.request import Delta, Reply, Request, ToolSchema
@@ -31,6 +32,14 @@ ASK = Request([SystemMessage("Be brief."), UserMessage("hi")])
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(coroutine)
+
+
+def fed(model: HttpModel, *documents: Any) -> tuple[Reply, list[Delta]]:
+    """What a model's reader makes of these documents."""
+    reader = model.reader_of(ASK)
+    payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
+    deltas = [delta for payload in payloads for delta in reader.feed(payload)]
+    return reader.reply(), deltas
 
 
 async def ask(model: Model, request: Request = ASK) -> tuple[Reply, list[Delta]]:

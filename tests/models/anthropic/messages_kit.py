@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from models.asking import fed
 from treadle._models.anthropic.model import AnthropicModel
 from treadle._types.messages import (
     AssistantMessage,
@@ -59,10 +60,7 @@ def message(content: list[Any], stop: str = "end_turn", **more: Any) -> dict[str
 
 
 def read(*documents: Any) -> Reply:
-    reader = model().reader_of(ASK)
-    for document in documents:
-        reader.feed(json.dumps(document).encode())
-    return reader.reply()
+    return fed(model(), *documents)[0]
 
 
 THINKING = [

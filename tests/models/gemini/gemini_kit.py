@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from models.asking import fed
 from treadle._models.gemini.model import GeminiModel
 from treadle._types.messages import (
     SystemMessage,
@@ -34,7 +35,4 @@ def answer(parts: list[Any], finish: str | None = "STOP", **more: Any) -> dict[s
 
 
 def read(*documents: Any, name: str = "gemini-3-pro-preview") -> Reply:
-    reader = model(name).reader_of(ASK)
-    for document in documents:
-        reader.feed(json.dumps(document).encode())
-    return reader.reply()
+    return fed(model(name), *documents)[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from models.asking import fed
 from treadle._models.openai.chat import OpenAIModel
 from treadle._types.messages import UserMessage
 from treadle._types.request import Delta, Reply, Request, ToolSchema
@@ -20,11 +20,7 @@ def model(**options: Any) -> OpenAIModel:
 
 
 def read(*documents: Any, end: bool = True, **options: Any) -> tuple[Reply, list[Delta]]:
-    """What the reader makes of these payloads."""
-    reader = model(**options).reader_of(ASK)
-    payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
-    deltas = [delta for payload in [*payloads, *([b"[DONE]"] if end else [])] for delta in reader.feed(payload)]
-    return reader.reply(), deltas
+    return fed(model(**options), *documents, *([b"[DONE]"] if end else []))
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:

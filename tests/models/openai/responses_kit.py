@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from models.asking import fed
 from treadle._models.openai.responses import ResponsesModel
 from treadle._types.messages import (
     SystemMessage,
@@ -27,10 +28,7 @@ def body(request: Request, name: str = "gpt-5", **options: Any) -> dict[str, Any
 
 
 def read(*documents: Any) -> tuple[Reply, list[Delta]]:
-    reader = model().reader_of(ASK)
-    payloads = [document if isinstance(document, bytes) else json.dumps(document).encode() for document in documents]
-    deltas = [delta for payload in payloads for delta in reader.feed(payload)]
-    return reader.reply(), deltas
+    return fed(model(), *documents)
 
 
 def response(output: list[Any], status: str = "completed", **more: Any) -> dict[str, Any]:
