@@ -92,11 +92,9 @@ def test_models_without_grammar_and_those_not_known_to_be_small_are_left_alone()
             assert result.steps[0].error == ""
 
 
-def test_the_words_can_be_replaced_also_under_the_name_of_0_1():
-    for name in ["example_value", "borrowed"]:
-        with row(name):
-            _, result = run("Where does Ada work?", EXAMPLE, prompts={name: "Not {value} for {name} of {tool}."})
-            assert result.steps[0].observation == "Not E17 for employee of record."
+def test_the_words_can_be_replaced():
+    _, result = run("Where does Ada work?", EXAMPLE, prompts={"example_value": "Not {value} for {name} of {tool}."})
+    assert result.steps[0].observation == "Not E17 for employee of record."
 
 
 @tool(effect="pure")

@@ -80,12 +80,21 @@ def test_another_tool_is_required_where_there_is_one(tools: Any, size: Any, expe
 def test_a_prompt_has_its_new_name_its_old_one_or_the_default():
     seen: list[str] = []
 
-    async def look(run: Any) -> None:
-        seen.append(prompt(run, "give_up", "default"))
+    names = {
+        "give_up": "insist",
+        "example_value": "borrowed",
+        "unsourced_call": "invented_call",
+        "unsourced_answer": "invented_answer",
+        "untried": "invented_untried",
+    }
 
-    for prompts in ({}, {"insist": "old"}, {"give_up": "new"}, {"insist": "old", "give_up": "new"}):
+    async def look(run: Any) -> None:
+        seen.append(" ".join(prompt(run, name, "default") for name in names))
+
+    old, new = dict.fromkeys(names.values(), "old"), dict.fromkeys(names, "new")
+    for prompts in ({}, old, new, old | new):
         run(look, prompts=prompts)
-    assert seen == ["default", "old", "new", "new"]
+    assert seen == [" ".join([word] * 5) for word in ("default", "old", "new", "new")]
 
 
 def test_small_under_grammar():

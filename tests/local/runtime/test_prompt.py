@@ -92,10 +92,6 @@ def test_opening():
             assert opening_of(wanted) == opening
 
 
-def test_prompt_items_are_texts_and_tokens():
-    assert prompt_items([Segment("ask"), Segment("said", (7, 8)), Segment("more")]) == ["ask", 7, 8, "more"]
-
-
 def test_markup_is_seen():
     for text in ["<|im_end|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "</s>", "<start_of_turn>", "[/INST]", "<eos>"]:
         with row(text):
@@ -213,15 +209,6 @@ def test_what_could_have_followed_the_decision_is_kept():
     tokens = [(text, {}) for text in ('{"', "action", '":', ' "')] + [("final", {"multiply": 0.8, "final": 0.1})]
     again = [(text, {"no": 1.0}) for text in ('", "', 'action": "', "no")]
     assert said_with_options(*tokens, *again) == {"multiply": 0.8, "final": 0.1}
-
-
-def test_a_token_that_begins_with_the_quotation_mark_is_cut_at_the_decision():
-    tokens = [('{"action":', {}), (' "final', {' "multiply': 0.7, ' "final': 0.2, " 7": 0.1})]
-    assert said_with_options(*tokens) == {"multiply": 0.7, "final": 0.2}
-
-
-def test_what_is_hardly_probable_is_not_kept():
-    assert said_with_options(('{"action": "', {}), ("a", {"a": 0.9, "b": 0.0005})) == {"a": 0.9}
 
 
 def test_a_reply_that_goes_against_what_the_model_wants_is_broken_off():

@@ -16,7 +16,6 @@ from kit import row
 from local.hub import DATA, Hub, file_names
 from treadle import LocalModel, resolve_model
 from treadle._cli.main import main
-from treadle._local.weights import files as local_files
 from treadle._local.weights import weights
 from treadle._local.weights.fetch import Weights
 from treadle._local.weights.hub import HubName, parse, pick
@@ -123,21 +122,6 @@ def test_what_is_picked():
             assert pick(files) == picked
 
 
-def test_a_download_goes_on_where_it_broke_off(front: FrontHub, hub: Hub):
-    hub.cut = [300_000]
-    assert weights.ensure(f"hf:{REPO}", quiet=True).read_bytes() == DATA
-    assert hub.ranges[-1].startswith("bytes=")
-
-
-def test_wrong_bytes_never_get_the_name(front: FrontHub, hub: Hub, cache: Path):
-    hub.data = DATA[:-1] + b"!"
-    with pytest.raises(ModelError, match="not the publisher's") as raised:
-        weights.ensure(f"hf:{REPO}", quiet=True)
-    assert "was deleted" in str(raised.value)
-    assert "is kept" not in str(raised.value)
-    assert weights.find(f"hf:{REPO}") is None
-
-
 def test_the_token_goes_to_the_hub_alone(front: FrontHub, hub: Hub, monkeypatch: pytest.MonkeyPatch):
     gated = "hf:secret/model-GGUF/Qwen3-0.6B-Q8_0.gguf"
     with pytest.raises(ModelError, match=r"no HF_TOKEN is set.*accept the licence at .*/secret/model-GGUF"):
@@ -164,13 +148,6 @@ def test_a_renamed_repository_is_followed(front: FrontHub):
 def test_a_hub_that_cannot_be_reached(cache: Path):
     with pytest.raises(ModelError, match="cannot be reached"):
         weights.ensure(f"hf:{REPO}", quiet=True)
-
-
-def test_the_disk_is_looked_at_before(front: FrontHub, hub: Hub, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(local_files, "SPACE_MARGIN", 10**18)
-    with pytest.raises(ModelError, match="free some space"):
-        weights.ensure(f"hf:{REPO}", quiet=True)
-    assert hub.paths == []
 
 
 def test_names_that_lead_elsewhere_are_refused():
