@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -47,3 +48,13 @@ def go_virtual(work: Coroutine[Any, Any, T]) -> tuple[T, float]:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         result = runner.run(work)
         return result, runner.get_loop().time()
+
+
+def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """A test that is a coroutine function, on such a loop."""
+
+    @wraps(test)
+    def run(**given: Any) -> None:
+        go_virtual(test(**given))
+
+    return run

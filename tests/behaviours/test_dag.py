@@ -17,7 +17,7 @@ from treadle._journal.sqlite import SqliteJournal
 from treadle._types.errors import ConfigError
 from treadle._types.events import StepDone, StepStarted
 from treadle._types.messages import text_of
-from virtual_time import go_virtual
+from virtual_time import go_virtual, in_virtual_time
 
 
 def step(name: str, task: str = "", *needs: str, **more: Any) -> dict[str, Any]:
@@ -170,37 +170,35 @@ def test_confidence_is_clamped_and_an_unreadable_judgement_means_no():
     assert "result of: do a" in result.answer
 
 
-def test_an_interrupt_replans_for_free_and_cancel_stops_steps():
-    async def main() -> None:
-        dag_run = None
+@in_virtual_time
+async def test_an_interrupt_replans_for_free_and_cancel_stops_steps():
+    dag_run = None
 
-        def steps(request, question):
-            if "do a" in question:
-                dag_run.send("only Europe, please")
-            return "x"
+    def steps(request, question):
+        if "do a" in question:
+            dag_run.send("only Europe, please")
+        return "x"
 
-        model = brain([[step("a"), step("b", "", "a")], [step("c"), step("d")]], [GOOD], steps)
-        dag_run = DagAgent(model, [echo], max_rounds=1).start("q")
-        result = await dag_run
-        assert components(model).count("planner") == 2
-        assert result.metadata["dag"]["rounds"] == 1
-        again = [r for r in model.requests if r.component == "planner"][1]
-        assert "only Europe" in text_of(again.messages[-1].content)
+    model = brain([[step("a"), step("b", "", "a")], [step("c"), step("d")]], [GOOD], steps)
+    dag_run = DagAgent(model, [echo], max_rounds=1).start("q")
+    result = await dag_run
+    assert components(model).count("planner") == 2
+    assert result.metadata["dag"]["rounds"] == 1
+    again = [r for r in model.requests if r.component == "planner"][1]
+    assert "only Europe" in text_of(again.messages[-1].content)
 
-        @tool(timeout=None)
-        async def hang() -> str:
-            """Hang."""
-            await asyncio.sleep(60)
-            return ""
+    @tool(timeout=None)
+    async def hang() -> str:
+        """Hang."""
+        await asyncio.sleep(60)
+        return ""
 
-        run = DagAgent(brain([[step("a"), step("b")]], [GOOD], lambda r, q: call("hang")), [hang]).start("q")
-        await asyncio.sleep(1)  # of the virtual clock: until everything waits
-        run.cancel()
-        result = await run
-        assert result.stop_reason == "cancelled"
-        assert not execution_of(run.context).life.children
-
-    go_virtual(main())
+    run = DagAgent(brain([[step("a"), step("b")]], [GOOD], lambda r, q: call("hang")), [hang]).start("q")
+    await asyncio.sleep(1)  # of the virtual clock: until everything waits
+    run.cancel()
+    result = await run
+    assert result.stop_reason == "cancelled"
+    assert not execution_of(run.context).life.children
 
 
 def test_auto_mode_chooses():

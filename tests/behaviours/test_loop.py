@@ -24,7 +24,7 @@ from treadle._types.errors import ConfigError, RequestRefusedError, RunEndedErro
 from treadle._types.events import AnswerDelta, Injected, TextStreamed, ThinkDone, ToolDone
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from treadle._types.profile import Prices, Profile
-from virtual_time import go_virtual
+from virtual_time import go_virtual, in_virtual_time
 
 TEXT_MODEL = {"tool_call": False, "json_schema": False, "json_mode": False}
 
@@ -135,7 +135,8 @@ async def test_a_pending_answer_is_suppressed_and_whoever_comes_too_late_is_told
     assert (await stopped).unread == ("never read",)
 
 
-def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
+@in_virtual_time
+async def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
     released = []
 
     @tool
@@ -147,17 +148,14 @@ def test_cancel_stops_model_and_tools_and_leaves_the_log_whole():
             released.append(True)
         return "x"
 
-    async def main() -> None:
-        run = Agent(ScriptedModel([call("hold")]), [hold]).start("q")
-        await asyncio.sleep(1)  # of the virtual clock: until the tool waits
-        run.cancel()
-        result = await run
-        assert asyncio.get_running_loop().time() == pytest.approx(1)
-        assert result.stop_reason == "cancelled"
-        assert released == [True]
-        assert_paired(result.messages)
-
-    go_virtual(main())
+    run = Agent(ScriptedModel([call("hold")]), [hold]).start("q")
+    await asyncio.sleep(1)  # of the virtual clock: until the tool waits
+    run.cancel()
+    result = await run
+    assert asyncio.get_running_loop().time() == pytest.approx(1)
+    assert result.stop_reason == "cancelled"
+    assert released == [True]
+    assert_paired(result.messages)
 
 
 async def test_cancel_reaches_a_stream_and_works_from_another_thread():

@@ -18,7 +18,7 @@ from treadle._tools.toolkit import Toolkit
 from treadle._types import events as ev
 from treadle._types.messages import FilePart, ImagePart
 from treadle._types.state import fold
-from virtual_time import go_virtual
+from virtual_time import in_virtual_time
 
 
 @tool(timeout=None)
@@ -91,16 +91,14 @@ async def test_a_result_while_it_works_takes_no_message_away():
     assert (result.answer, result.unread) == ("43", ())
 
 
-def test_a_result_can_be_had_while_it_works():
-    async def main() -> None:
-        run = prepared(ScriptedModel([[call("add", a=1, b=2)], call("hang")]), [add, hang]).begin(Loop())
-        await asyncio.sleep(1)
-        now = run.result()
-        assert (now.stop_reason, now.success, [step.observation for step in now.steps]) == ("error", False, ["3"])
-        run.cancel()
-        await run
-
-    go_virtual(main())
+@in_virtual_time
+async def test_a_result_can_be_had_while_it_works():
+    run = prepared(ScriptedModel([[call("add", a=1, b=2)], call("hang")]), [add, hang]).begin(Loop())
+    await asyncio.sleep(1)
+    now = run.result()
+    assert (now.stop_reason, now.success, [step.observation for step in now.steps]) == ("error", False, ["3"])
+    run.cancel()
+    await run
 
 
 async def test_tools_can_be_swapped_while_it_works():
@@ -144,14 +142,12 @@ async def test_whoever_subscribes_sees_what_comes_and_can_leave():
     assert seen[-1] is other
 
 
-def test_a_reason_other_than_the_callers_wish_can_be_given():
-    async def main() -> None:
-        run = prepared(ScriptedModel([call("hang")]), [hang], on_budget="force_answer").begin(Loop())
-        await asyncio.sleep(1)
-        run.stop("budget")
-        assert (await run).stop_reason == "budget"
-
-    go_virtual(main())
+@in_virtual_time
+async def test_a_reason_other_than_the_callers_wish_can_be_given():
+    run = prepared(ScriptedModel([call("hang")]), [hang], on_budget="force_answer").begin(Loop())
+    await asyncio.sleep(1)
+    run.stop("budget")
+    assert (await run).stop_reason == "budget"
 
 
 PICTURE = "iVBORw0KGgo" + "A" * 4_093

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import values_of
@@ -59,6 +59,7 @@ def test_the_stored_shape_leaves_out_what_is_usual(message: Message, written: di
     assert msgspec.json.decode(msgspec.json.encode(message)) == written
 
 
+@settings(max_examples=30)
 @given(contents)
 def test_text_of_holds_all_text_and_no_image(content: Content):
     text = text_of(content)
@@ -82,6 +83,7 @@ def test_with_an_image_all_parts_are_kept_in_order():
     assert join_content(["look", (IMAGE,), "well?"]) == (TextPart("look"), IMAGE, TextPart("well?"))
 
 
+@settings(max_examples=40)
 @given(st.lists(contents, max_size=4))
 def test_joining_loses_nothing(parts: list[Content]):
     joined = join_content(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 
 from strategies import values_of
 from treadle._types.messages import UserMessage
@@ -14,6 +14,7 @@ from treadle._types.request import (
 )
 
 
+@settings(max_examples=30)
 @given(values_of(StreamPart))
 def test_parts_of_a_stream_are_told_apart_by_their_tag(part: StreamPart):
     again = msgspec.json.decode(msgspec.json.encode(part), type=StreamPart)

@@ -173,7 +173,7 @@ def test_a_log_that_was_stored_and_cut_folds_as_the_live_state_did(script: list[
     assert facts(fold(stored)) == facts(live)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(values_of(ev.Event), max_size=12))
 def test_no_log_breaks_the_fold(events: list[ev.Event]):
     """Also one that no engine would write: whoever opens a damaged journal gets a state, not a traceback."""

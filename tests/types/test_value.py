@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from strategies import values_of
 from treadle import Agent, RunResult, ScriptedModel, Usage
@@ -14,6 +14,7 @@ from treadle._types.events import Record, ToolDone
 from treadle._types.messages import AssistantMessage, Message, ToolCall, UserMessage
 
 
+@settings(max_examples=40)
 @given(values_of(Message))
 def test_messages_are_read_as_they_were_written(message: Any):
     assert type(message).from_dict(message.to_dict()) == message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle._engine.acting.user_words import UserWords
@@ -146,6 +146,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(text=WORDS, args=st.dictionaries(st.sampled_from(["to", "amount", "x"]), VALUES, max_size=3))
 def test_nothing_a_model_writes_makes_it_fail(text: str, args: dict[str, Any]):
     assert UserWords([text]).contain_call(args, SCHEMA) in (True, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import echo
@@ -23,6 +23,7 @@ values = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=4), values, max_size=4), st.booleans())
 def test_every_beginning_of_an_object_can_be_closed(value: dict[str, Any], ascii_only: bool):
     text = json.dumps(value, ensure_ascii=ascii_only)

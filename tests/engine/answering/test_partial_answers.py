@@ -16,7 +16,7 @@ from treadle._types.events import AnswerDelta, AnswerDone, AnswerPartial, Record
 from treadle._types.messages import AssistantMessage
 from treadle._types.request import Reply, TextDelta
 from treadle._types.state import fold
-from virtual_time import go_virtual
+from virtual_time import go_virtual, in_virtual_time
 
 WORDS = ("one ", "two ", "three ")
 
@@ -52,23 +52,21 @@ def shown(events: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("why", ["cancelled", "budget"])
-def test_a_stop_keeps_what_was_shown_and_what_it_cost(why: str):
-    async def main() -> None:
-        model = Slow()
-        budget = {"budget": Budget(seconds=100), "on_budget": "force_answer"} if why == "budget" else {}
-        run, seen = await watched(Agent(model, None, **budget))
-        await model.said.wait()
-        run.stop(why)
-        result = await run
-        assert (result.answer, result.stop_reason, result.success) == ("one two three", why, False)
-        assert shown(seen) == "one two three", "once"
-        assert result.new_messages[-1] == AssistantMessage("one two three")
-        usage = result.usage
-        assert (usage.requests, usage.output_tokens > 0, result.iterations) == (1, True, 1)
-        assert usage.estimated_tokens == usage.total_tokens
-        assert [event for event in seen if isinstance(event, AnswerDone)] == [AnswerDone("one two three", "partial")]
-
-    go_virtual(main())
+@in_virtual_time
+async def test_a_stop_keeps_what_was_shown_and_what_it_cost(why: str):
+    model = Slow()
+    budget = {"budget": Budget(seconds=100), "on_budget": "force_answer"} if why == "budget" else {}
+    run, seen = await watched(Agent(model, None, **budget))
+    await model.said.wait()
+    run.stop(why)
+    result = await run
+    assert (result.answer, result.stop_reason, result.success) == ("one two three", why, False)
+    assert shown(seen) == "one two three", "once"
+    assert result.new_messages[-1] == AssistantMessage("one two three")
+    usage = result.usage
+    assert (usage.requests, usage.output_tokens > 0, result.iterations) == (1, True, 1)
+    assert usage.estimated_tokens == usage.total_tokens
+    assert [event for event in seen if isinstance(event, AnswerDone)] == [AnswerDone("one two three", "partial")]
 
 
 def test_a_text_view_shows_a_stopped_answer_once():
@@ -86,58 +84,52 @@ def test_a_text_view_shows_a_stopped_answer_once():
     assert go_virtual(main())[0] == "one two three"
 
 
-def test_the_conversation_goes_on_from_what_was_shown():
-    async def main() -> None:
-        for journal in (None, MemoryJournal()):
-            model = Slow()
-            talk = Conversation(Agent(model, None, journal=journal))
-            run = await talk.start("q")
-            run.subscribe(lambda record: None)
-            await model.said.wait()
-            run.cancel()
-            await run
-            await talk.ask("go on")
-            assert "one two three" in str(model.requests[1].messages[1])
-            assert "stopped here" in str(model.requests[1].messages[1])
-
-    go_virtual(main())
-
-
-def test_a_lost_provider_leaves_what_it_had_said():
-    async def main() -> None:
-        run, seen = await watched(Agent(Slow(ModelError("gone")), None))
-        result = await run
-        assert (result.answer, result.stop_reason) == ("one two three", "error")
-        assert result.usage.output_tokens > 0
-        assert shown(seen) == "one two three"
-
-    go_virtual(main())
-
-
-def test_a_crash_loses_a_second_at_most_and_a_reader_of_the_log_sees_the_rest():
-    async def main() -> None:
-        model, journal = Slow(), MemoryJournal()
-        run, _ = await watched(Agent(model, None, journal=journal))
+@in_virtual_time
+async def test_the_conversation_goes_on_from_what_was_shown():
+    for journal in (None, MemoryJournal()):
+        model = Slow()
+        talk = Conversation(Agent(model, None, journal=journal))
+        run = await talk.start("q")
+        run.subscribe(lambda record: None)
         await model.said.wait()
-        await run.abandon()
-        records = await journal.load(run.id)
-        pieces = [record.event for record in records if isinstance(record.event, AnswerPartial)]
-        assert [piece.text for piece in pieces] == ["one", " two", " three"]
-        state = fold(records)
-        assert state.answer.partial == "one two three"
-        assert state.usage.output_tokens > 0
-        assert run.result().answer == "one two three"
-        for detail, name in (("plain", "answer"), ("items", "piece")):
-            events = await Follower(Channel(run.id), journal, detail=detail).step()  # type: ignore[arg-type]
-            text = "".join(event.data.get("content", "") for event in events if event.name == name)
-            assert text == "one two three", detail
+        run.cancel()
+        await run
+        await talk.ask("go on")
+        assert "one two three" in str(model.requests[1].messages[1])
+        assert "stopped here" in str(model.requests[1].messages[1])
 
-        resumed = await Agent(model, None, journal=journal).resume(run.id)
-        assert (resumed.answer, resumed.success) == ("one two three", True)
-        assert resumed.usage.requests == 2
-        assert fold(await journal.load(run.id)).answer.partial == ""
 
-    go_virtual(main())
+@in_virtual_time
+async def test_a_lost_provider_leaves_what_it_had_said():
+    run, seen = await watched(Agent(Slow(ModelError("gone")), None))
+    result = await run
+    assert (result.answer, result.stop_reason) == ("one two three", "error")
+    assert result.usage.output_tokens > 0
+    assert shown(seen) == "one two three"
+
+
+@in_virtual_time
+async def test_a_crash_loses_a_second_at_most_and_a_reader_of_the_log_sees_the_rest():
+    model, journal = Slow(), MemoryJournal()
+    run, _ = await watched(Agent(model, None, journal=journal))
+    await model.said.wait()
+    await run.abandon()
+    records = await journal.load(run.id)
+    pieces = [record.event for record in records if isinstance(record.event, AnswerPartial)]
+    assert [piece.text for piece in pieces] == ["one", " two", " three"]
+    state = fold(records)
+    assert state.answer.partial == "one two three"
+    assert state.usage.output_tokens > 0
+    assert run.result().answer == "one two three"
+    for detail, name in (("plain", "answer"), ("items", "piece")):
+        events = await Follower(Channel(run.id), journal, detail=detail).step()  # type: ignore[arg-type]
+        text = "".join(event.data.get("content", "") for event in events if event.name == name)
+        assert text == "one two three", detail
+
+    resumed = await Agent(model, None, journal=journal).resume(run.id)
+    assert (resumed.answer, resumed.success) == ("one two three", True)
+    assert resumed.usage.requests == 2
+    assert fold(await journal.load(run.id)).answer.partial == ""
 
 
 def test_an_estimate_is_replaced_by_what_is_reported():

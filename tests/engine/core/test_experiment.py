@@ -113,7 +113,7 @@ async def marked_fork(journal: Any, run_id: str, cut: int) -> str:
     return await fork_at_record(journal, records, cut, events=[Noted(EXPERIMENT, {"of": run_id, "step": 1})])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 10**6), cut=st.integers(1, 12), again=st.integers(0, 2), plugins=st.sampled_from([0, 1, 2, 3])
 )

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kit import go
 from treadle._engine.core.lifecycle import Lifecycle
 
 
@@ -48,13 +47,9 @@ async def test_it_can_be_stopped_from_another_thread():
     assert life.task.cancelled()
 
 
-def test_stopping_after_its_loop_has_gone_does_no_harm():
+async def test_stopping_after_its_loop_has_gone_does_no_harm():
     life = Lifecycle()
-
-    async def work() -> None:
-        await life.begin(asyncio.sleep(0), "work")
-
-    go(work())
+    await life.begin(asyncio.sleep(0), "work")
     assert not life.stop("cancelled"), "it has ended: there is nothing to stop"
     assert not life.stopping
 

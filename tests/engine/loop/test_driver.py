@@ -29,7 +29,7 @@ from treadle._types.errors import (
     TreadleError,
 )
 from treadle._types.messages import ToolCall
-from virtual_time import go_virtual
+from virtual_time import go_virtual, in_virtual_time
 
 
 class Work:
@@ -277,30 +277,26 @@ def test_who_waits_and_is_cancelled_stops_the_run_too():
     go_virtual(main())
 
 
-def test_a_cancellation_of_its_task_by_somebody_else_is_recorded_and_passed_on():
-    async def main() -> None:
-        run = prepared(ScriptedModel([call("hang")]), [hang]).begin(Loop())
-        await asyncio.sleep(1)
-        run.task.cancel()
-        await asyncio.wait([run.task])
-        assert run.task.cancelled()
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "cancelled"
-
-    go_virtual(main())
+@in_virtual_time
+async def test_a_cancellation_of_its_task_by_somebody_else_is_recorded_and_passed_on():
+    run = prepared(ScriptedModel([call("hang")]), [hang]).begin(Loop())
+    await asyncio.sleep(1)
+    run.task.cancel()
+    await asyncio.wait([run.task])
+    assert run.task.cancelled()
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "cancelled"
 
 
-def test_an_abandoned_run_is_left_as_a_crash_would_leave_it():
-    async def main() -> None:
-        journal = MemoryJournal()
-        run = prepared(ScriptedModel([call("hang")]), [hang], journal=journal).begin(Loop())
-        await asyncio.sleep(1)
-        await run.abandon()
-        assert run.state.finished is None
-        assert len(run.state.calls.pending()) == 1
-        await journal.claim("run", "another driver")
-
-    go_virtual(main())
+@in_virtual_time
+async def test_an_abandoned_run_is_left_as_a_crash_would_leave_it():
+    journal = MemoryJournal()
+    run = prepared(ScriptedModel([call("hang")]), [hang], journal=journal).begin(Loop())
+    await asyncio.sleep(1)
+    await run.abandon()
+    assert run.state.finished is None
+    assert len(run.state.calls.pending()) == 1
+    await journal.claim("run", "another driver")
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -317,17 +313,15 @@ async def test_a_run_that_is_stopped_before_its_first_step_ends_cancelled(stored
     assert (await early.begin(Loop())).stop_reason == "cancelled"
 
 
-def test_a_run_that_is_stopped_while_it_is_claimed_ends_cancelled():
+@in_virtual_time
+async def test_a_run_that_is_stopped_while_it_is_claimed_ends_cancelled():
     class Slow(MemoryJournal):
         async def claim(self, run_id: str, owner: str) -> int:
             await asyncio.sleep(1)
             return await super().claim(run_id, owner)
 
-    async def main() -> None:
-        run = prepared(ScriptedModel([]), journal=Slow()).begin(Loop())
-        await asyncio.sleep(0.5)
-        run.cancel()
-        assert (await run).stop_reason == "cancelled"
-        assert isinstance(run.records[-1].event, ev.RunFinished)
-
-    go_virtual(main())
+    run = prepared(ScriptedModel([]), journal=Slow()).begin(Loop())
+    await asyncio.sleep(0.5)
+    run.cancel()
+    assert (await run).stop_reason == "cancelled"
+    assert isinstance(run.records[-1].event, ev.RunFinished)

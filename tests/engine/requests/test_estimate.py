@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import values_of
@@ -72,6 +72,7 @@ def test_an_image_counts_the_same_however_large_its_data_is():
     assert size_of(UserMessage((ImagePart(data="x" * 10**6),))) == size_of(UserMessage((ImagePart(url="u"),)))
 
 
+@settings(max_examples=30)
 @given(st.lists(values_of(Message), min_size=1, max_size=8), st.data())
 def test_a_growing_conversation_is_summed_once_and_rightly(messages: list[Message], data: st.DataObject):
     estimator = Estimator()

@@ -39,7 +39,7 @@ from treadle._types.request import (
     TextDelta,
 )
 from treadle._types.usage import NO_USAGE, Usage
-from virtual_time import go_virtual
+from virtual_time import go_virtual, in_virtual_time
 
 CUT_OFF = object()
 """In a stream: whoever reads it is cancelled."""
@@ -193,28 +193,24 @@ async def test_what_cannot_help_is_not_tried_again(error: ModelError, requests: 
     assert [failed.wait is None for failed in failures] == [False] * (requests - 1) + [True]
 
 
-def test_what_was_shown_of_a_failed_attempt_is_void():
-    async def main() -> None:
-        model = Streaming([TextDelta("half"), BUSY], [TextDelta("all"), Reply("all")])
-        run = await started(model, retry=AT_ONCE)
-        seen: list[Any] = []
-        run.log.subscribe(lambda record: seen.append(record.event))
-        await call_model(run, REQUEST, 1)
-        shown = [event for event in seen if not isinstance(event, ev.ThinkFailed)]
-        assert shown == [ev.AnswerDelta("half", True), ev.Reset("loop", 2), ev.AnswerDelta("all", True)]
-
-    go_virtual(main())
+@in_virtual_time
+async def test_what_was_shown_of_a_failed_attempt_is_void():
+    model = Streaming([TextDelta("half"), BUSY], [TextDelta("all"), Reply("all")])
+    run = await started(model, retry=AT_ONCE)
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    await call_model(run, REQUEST, 1)
+    shown = [event for event in seen if not isinstance(event, ev.ThinkFailed)]
+    assert shown == [ev.AnswerDelta("half", True), ev.Reset("loop", 2), ev.AnswerDelta("all", True)]
 
 
-def test_an_attempt_of_which_nothing_was_shown_needs_no_reset():
-    async def main() -> None:
-        run = await started(Streaming([BUSY], [Reply("all")]), retry=AT_ONCE)
-        seen: list[Any] = []
-        run.log.subscribe(lambda record: seen.append(record.event))
-        await call_model(run, REQUEST, 1)
-        assert not any(isinstance(event, ev.Reset) for event in seen)
-
-    go_virtual(main())
+@in_virtual_time
+async def test_an_attempt_of_which_nothing_was_shown_needs_no_reset():
+    run = await started(Streaming([BUSY], [Reply("all")]), retry=AT_ONCE)
+    seen: list[Any] = []
+    run.log.subscribe(lambda record: seen.append(record.event))
+    await call_model(run, REQUEST, 1)
+    assert not any(isinstance(event, ev.Reset) for event in seen)
 
 
 # ---- streams

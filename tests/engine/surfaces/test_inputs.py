@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import values_of
@@ -148,6 +148,7 @@ messages = st.one_of(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(messages, max_size=12))
 def test_whatever_comes_in_has_every_call_answered_directly_after_it(history: list[Message]):
     paired = to_messages(history)
@@ -164,6 +165,7 @@ def test_whatever_comes_in_has_every_call_answered_directly_after_it(history: li
     ]
 
 
+@settings(max_examples=30)
 @given(st.lists(values_of(Message), max_size=6))
 def test_a_history_has_nothing_pinned_no_question_and_no_system_prompt(said: list[Message]):
     history = as_history(said)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import add, call, echo, go
-from treadle import Agent, DagAgent, Plugin, RepairPolicy, ScriptedModel, ToolResponse, tool
-from treadle._agent import presets
+from treadle import Agent, Plugin, RepairPolicy, ScriptedModel, ToolResponse, tool
 from treadle._engine.surfaces.text_view import CLOSE, OPEN
 from treadle._types import events as ev
 from treadle._types.request import RawCall, Reply, Request, StreamPart, TextDelta
@@ -134,28 +133,6 @@ def test_every_surface_gives_the_answer_once_however_it_is_cut(dialect: str, tex
     assert shown.endswith(answer)
 
 
-@pytest.mark.parametrize("preset", [name for name in presets.names() if name != "research"])  # it asks for sources
-@pytest.mark.parametrize("markers", [True, False])
-def test_text_gives_the_answer_once_in_every_preset(preset: Any, markers: bool):
-    replies = {
-        "default": "Hello", "two_phase": "Hello", "strict": "Hello", "coding": "Hello",
-        "streaming": f"{OPEN}\nHello\n{CLOSE}", "code": f"{OPEN}\nHello\n{CLOSE}",
-        "reflective": '[{"name": "__complete_task__", "arguments": {"answer": "Hello"}}]',
-        "planned": '{"thought": "t", "action": "final_answer", "final_answer": "Hello", "task_successful": true}',
-    }  # fmt: skip
-
-    def reply(request: Request) -> Any:
-        if request.component == "loop":
-            return replies[preset]
-        return "Hello" if request.component in ("synthesis", "complete") else "{}"
-
-    for chunk in (1, 3, 100):
-        agent = Agent(ScriptedModel(reply, chunk=chunk), [echo], preset=preset)
-        shown = "".join(agent.text("q", skip_special_tokens=not markers))
-        assert shown.count("Hello") == 1
-        assert shown.endswith(f"{OPEN}Hello{CLOSE}" if markers else "Hello")
-
-
 @pytest.mark.parametrize("text", REPLIES["action"])
 def test_between_markers_stands_the_answer_whatever_the_model_wrote(text: str):
     for size in (1, 4, 1000):
@@ -238,14 +215,6 @@ def test_the_thought_of_an_action_is_not_left_as_the_answer():
         assert "".join(agent.text("q")) == f'I look.\n\n[echo] {{"text":"x"}}\nx\n{OPEN}done{CLOSE}'
 
 
-def test_a_forced_answer_streams():
-    agent = Agent(Cut([call("echo", text="x"), "From what I know: 7."]), [echo], max_iterations=1)
-    events = events_of(agent)
-    deltas = [event.text for event in events if isinstance(event, ev.AnswerDelta)]
-    assert len(deltas) > 10
-    assert concatenated(events) == "From what I know: 7."
-
-
 def test_a_forced_answer_of_a_text_dialect_streams_without_its_syntax():
     call_text = '{"type": "tool_call", "tool_name": "echo", "tool_args": {"text": "x"}}'
     agent = agent_for("json", [call_text, '{"type": "final_answer", "answer": "It is 7."}'], max_iterations=1)
@@ -313,21 +282,6 @@ async def test_each_record_says_whose_it_is_and_only_the_roots_answer_is_shown()
     shown = "".join(agent.text("q"))
     assert shown.endswith("BOSS")
     assert shown.count("CHILD") == 1, "as the result of the tool"
-
-
-async def test_the_answer_of_a_plan_is_shown_once():
-    plan: dict[str, Any] = {
-        "steps": [
-            {"id": "a", "task": "find it", "dependencies": []},
-            {"id": "b", "task": "tell it", "dependencies": ["a"]},
-        ]
-    }
-    verdict = {"achieved": True, "confidence": 0.9, "final_answer": "All told.", "reasoning": "ok"}
-    advice = {"planner": call("make_plan", **plan), "analyzer": call("judge", **verdict)}
-    agent = DagAgent(ScriptedModel(lambda request: advice.get(request.component, "STEP")))
-    assert "".join([piece async for piece, _ in agent.deltas("q")]) == "All told."
-    assert concatenated([event async for event in agent.stream("q")]) == "All told."
-    assert "".join(agent.text("q")) == "All told."
 
 
 async def test_the_first_word_is_shown_within_a_millisecond_of_the_providers():

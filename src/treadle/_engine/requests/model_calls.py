@@ -18,7 +18,7 @@ from treadle._engine.requests.render import digest_of
 from treadle._engine.requests.spending import reserve, settle, spent_by_failure, spent_by_reply
 from treadle._models.base import Model, model_failure
 from treadle._models.transport.wire import replace_surrogates
-from treadle._types.errors import BadReplyError, ContextOverflowError, ModelError
+from treadle._types.errors import BadReplyError, ModelError
 from treadle._types.events import (
     CUT_OFF,
     AnswerPartial,
@@ -72,9 +72,7 @@ async def call_model(run: Execution, request: Request, iteration: int) -> tuple[
             usage = spent_by_failure(run, sent, error, shown.received)
             if reservation is not None:
                 await settle(run, reservation, usage)
-            again = (
-                attempt < policy.attempts and not isinstance(error, ContextOverflowError) and policy.retryable(error)
-            )
+            again = attempt < policy.attempts and policy.retryable(error)
             wait = policy.delay(attempt, error) if again else None
             if wait is None:
                 await shown.save()
