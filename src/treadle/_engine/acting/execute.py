@@ -441,18 +441,20 @@ async def close_calls(run: Execution, why: str) -> None:
             act = _act(run, None, call, None)
             await run.emit(ToolDone(call.id, call.name, number, text, "cancelled", executed=False, act=act))
             continue
-        for one in (*_open_inside(run, call), call):
+        begun, done = calls_inside(run, call.id)
+        for one in (*(inside.call for inside in begun.values() if inside.call_id not in done), call):
             act = _act(run, None, one, None)
             await run.emit(ToolDone(one.id, one.name, number, unknown, "unknown_outcome", act=act))
 
 
-def _open_inside(run: Execution, outer: ToolCall) -> list[ToolCall]:
-    """Calls that were made inside a call and have no result."""
-    started: dict[str, ToolCall] = {}
+def calls_inside(run: Execution, outer: str) -> tuple[dict[str, ToolStarted], dict[str, ToolDone]]:
+    """Return what the log has of the calls inside this one."""
+    started: dict[str, ToolStarted] = {}
+    done: dict[str, ToolDone] = {}
     for record in run.log.records:
         event = record.event
-        if isinstance(event, ToolStarted) and event.call.id.startswith(f"{outer.id}."):
-            started[event.call.id] = event.call
-        elif isinstance(event, ToolDone):
-            started.pop(event.call_id, None)
-    return list(started.values())
+        if isinstance(event, ToolStarted) and event.call.id.startswith(f"{outer}."):
+            started[event.call.id] = event
+        elif isinstance(event, ToolDone) and event.call_id.startswith(f"{outer}."):
+            done[event.call_id] = event
+    return started, done

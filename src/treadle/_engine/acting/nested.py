@@ -9,18 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from treadle._engine.acting.execute import execute_call
+from treadle._engine.acting.execute import calls_inside, execute_call
+from treadle._engine.acting.round import UNKNOWN_OUTCOME
 from treadle._engine.core.execution import Execution
 from treadle._engine.core.hooks import Pause
 from treadle._tools.base import Tool, ToolOutcome
-from treadle._types.events import ToolDone, ToolStarted
 from treadle._types.messages import ToolCall
 from treadle._types.usage import NO_USAGE, Usage
-
-UNKNOWN = (
-    "The outcome of this call is unknown: the process stopped while it ran, and it is not safe to run it again. "
-    "It may or may not have taken effect; check before you repeat it."
-)
 
 
 class NestedCalls:
@@ -29,7 +24,7 @@ class NestedCalls:
     def __init__(self, run: Execution, outer: str, *, replay_only: bool = False) -> None:
         self._run, self._outer, self._replay_only = run, outer, replay_only
         self._count = 0
-        self._started, self._done = _recorded(run, outer)
+        self._started, self._done = calls_inside(run, outer)
         self._slots = asyncio.Semaphore(run.settings.parallel)
         self._exclusive = asyncio.Lock()
         self.usage = NO_USAGE
@@ -60,7 +55,7 @@ class NestedCalls:
             return ToolOutcome(done.content, done.error, full=done.full, artifacts=done.artifacts, executed=False)
         # The code may have gone another way this time; what is unsafe is not risked for it.
         if self._replay_only or (started is not None and started.call.name == call.name and started.effect == "unsafe"):
-            return ToolOutcome(UNKNOWN, "unknown_outcome", executed=False)
+            return ToolOutcome(UNKNOWN_OUTCOME.replace("{tool}", call.name), "unknown_outcome", executed=False)
         return None
 
     async def _make(self, call: ToolCall, tool: Tool | None) -> ToolOutcome:
@@ -72,16 +67,3 @@ class NestedCalls:
             raise
         self.usage += outcome.usage + Usage(tool_calls=int(outcome.executed))
         return outcome
-
-
-def _recorded(run: Execution, outer: str) -> tuple[dict[str, ToolStarted], dict[str, ToolDone]]:
-    """Return what the log has of the calls inside this one."""
-    started: dict[str, ToolStarted] = {}
-    done: dict[str, ToolDone] = {}
-    for record in run.log.records:
-        event = record.event
-        if isinstance(event, ToolStarted) and event.call.id.startswith(f"{outer}."):
-            started[event.call.id] = event
-        elif isinstance(event, ToolDone) and event.call_id.startswith(f"{outer}."):
-            done[event.call_id] = event
-    return started, done
