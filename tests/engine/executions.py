@@ -71,3 +71,9 @@ async def started(*args: Any, calls: Sequence[ToolCall] = (), **options: Any) ->
 def recorded(run: Execution, *kinds: type[Any]) -> list[Any]:
     """The events in its log, of these kinds only if any are named."""
     return [record.event for record in run.log.records if not kinds or isinstance(record.event, kinds)]
+
+
+def finished(run: Execution | Run) -> ev.RunFinished:
+    """The end of a run that has one."""
+    assert run.state.finished is not None
+    return run.state.finished

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.executions import recorded, started
+from engine.executions import finished, recorded, started
 from kit import add, go
 from treadle import Budget, ScriptedModel
 from treadle._engine.answering.ends import conclude, end, finish, limit_reached, out_of_budget
@@ -23,11 +23,6 @@ async def ready(*args: Any, **options: Any) -> Execution:
     run = await started(*args, **options)
     run.partial_answer = lambda run: "so far"
     return run
-
-
-def finished(run: Execution) -> ev.RunFinished:
-    assert run.state.finished is not None
-    return run.state.finished
 
 
 # ---- concluding

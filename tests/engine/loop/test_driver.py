@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.executions import execution, prepared, recorded
+from engine.executions import execution, finished, prepared, recorded
 from kit import add, call, go
 from treadle import Budget, ScriptedModel, tool
 from treadle._engine.answering.ends import finish
@@ -214,8 +214,7 @@ async def test_a_limit_of_a_plug_in_is_raised_and_recorded():
     run = execution()
     with pytest.raises(MaxIterationsError):
         await drive(run, Work(MaxIterationsError("enough")))
-    assert run.state.finished is not None
-    assert (run.state.finished.stop_reason, run.state.finished.answer) == ("limit", "so far")
+    assert (finished(run).stop_reason, finished(run).answer) == ("limit", "so far")
 
 
 class Broken(Work):
@@ -232,8 +231,7 @@ async def test_an_end_that_fails_itself_is_recorded_all_the_same(error: Exceptio
     run = execution(ScriptedModel([]), on_budget="force_answer")
     with suppress(MaxIterationsError):
         await drive(run, Broken(error))
-    assert run.state.finished is not None
-    assert str(error) in run.state.finished.error
+    assert str(error) in finished(run).error
 
 
 # ---- stops from outside
@@ -256,8 +254,7 @@ async def test_time_that_is_up_stops_the_run(on_budget: str):
     else:
         result = await run
         assert isinstance(result.error, BudgetExhaustedError)
-    assert run.state.finished is not None
-    assert run.state.finished.stop_reason == "budget"
+    assert finished(run).stop_reason == "budget"
 
 
 def test_who_waits_and_is_cancelled_stops_the_run_too():
@@ -268,8 +265,7 @@ def test_who_waits_and_is_cancelled_stops_the_run_too():
         waiter.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiter
-        assert run.state.finished is not None
-        assert run.state.finished.stop_reason == "cancelled"
+        assert finished(run).stop_reason == "cancelled"
 
     async def _wait(run: Any) -> Any:
         return await run
@@ -284,8 +280,7 @@ async def test_a_cancellation_of_its_task_by_somebody_else_is_recorded_and_passe
     run.task.cancel()
     await asyncio.wait([run.task])
     assert run.task.cancelled()
-    assert run.state.finished is not None
-    assert run.state.finished.stop_reason == "cancelled"
+    assert finished(run).stop_reason == "cancelled"
 
 
 @in_virtual_time

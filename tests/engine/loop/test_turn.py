@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from engine.executions import execution, recorded, started
+from engine.executions import execution, finished, recorded, started
 from kit import add, call, echo, go
 from treadle import Agent, ScriptedModel
 from treadle._dialects.base import Decision
@@ -51,16 +51,14 @@ async def test_then_a_final_result_or_a_proposed_answer_is_concluded_with():
         run = await ready(ScriptedModel([]), [add])
         await run.emit(*events)
         await turn(run)
-        assert run.state.finished is not None
-        assert (run.state.finished.answer, run.state.finished.stop_reason) == ("42", reason)
+        assert (finished(run).answer, finished(run).stop_reason) == ("42", reason)
 
 
 async def test_a_final_result_that_was_cut_for_the_model_is_the_answer_in_full():
     run = await ready(ScriptedModel([]), [add], calls=[ADD])
     await run.emit(ev.ToolDone("c1", "add", 1, "sh...", full="short and long", final=True))
     await turn(run)
-    assert run.state.finished is not None
-    assert run.state.finished.answer == "short and long"
+    assert finished(run).answer == "short and long"
 
 
 def test_rounds_are_reviewed_once_also_when_the_model_has_to_be_asked_twice():
@@ -138,16 +136,14 @@ async def test_who_has_to_answer_and_cannot_be_read_is_stuck():
     run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], repair=RepairPolicy(max_parse=0))
     await run.emit(ev.AnswerOnly("looping"), *unreadable(1))
     await turn(run)
-    assert run.state.finished is not None
-    assert run.state.finished.stop_reason == "stuck"
+    assert finished(run).stop_reason == "stuck"
 
 
 async def test_a_repair_counts_as_an_iteration_unless_the_policy_says_otherwise():
     run = await ready(ScriptedModel([], abilities=TEXT_ONLY), [add], max_iterations=1, on_limit="fallback")
     await run.emit(*unreadable(1))
     await turn(run)
-    assert run.state.finished is not None
-    assert run.state.finished.stop_reason == "limit"
+    assert finished(run).stop_reason == "limit"
     policy = RepairPolicy(counts_as_iteration=False)
     readable = '{"type": "final_answer", "answer": "fine"}'
     free = await ready(ScriptedModel([readable], abilities=TEXT_ONLY), [add], max_iterations=1, repair=policy)
@@ -230,8 +226,7 @@ async def test_a_request_that_is_too_long_is_made_smaller_once():
     assert run.state.finished is None
     assert run.overflows == 1
     await turn(run)
-    assert run.state.finished is not None
-    assert run.state.finished.error_type == "ContextOverflowError"
+    assert finished(run).error_type == "ContextOverflowError"
 
 
 async def test_when_nobody_can_make_it_smaller_the_next_model_is_taken():
@@ -259,8 +254,7 @@ async def test_a_provider_without_native_tools_is_spoken_to_in_text(text: str, s
 async def test_any_other_refusal_ends_the_run(error: ModelError):
     run = await ready(ScriptedModel([error]), [add])
     await turn(run)
-    assert run.state.finished is not None
-    assert (run.state.finished.stop_reason, run.current.dialect.name) == ("error", "native")
+    assert (finished(run).stop_reason, run.current.dialect.name) == ("error", "native")
 
 
 class ReadWhere(CodeDialect, frozen=True):
