@@ -86,6 +86,14 @@ def test_conversations_that_begin_alike_can_be_told_apart(talk: Stage):
     for month in ("May", "June"):
         title = talk.see(".conversation .title", has_text=f"{begin} {month}")
         assert title.evaluate("it => it.scrollHeight <= it.clientHeight && it.scrollWidth <= it.clientWidth"), month
+    for _ in range(2):
+        talk.page.keyboard.press("Alt+n")
+        talk.see(".welcome")
+        talk.page.get_by_label("plain").check()
+        talk.ask(f"What was the weather like yesterday, {begin} May?")
+        talk.finish()
+    same = talk.see(".conversation .title", has_text="What was the weather")
+    assert same.evaluate("it => it.scrollWidth > it.clientWidth"), "more words would not tell them apart"
 
 
 def test_agent_and_settings_of_a_conversation(talk: Stage):

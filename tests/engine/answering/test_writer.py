@@ -17,7 +17,7 @@ from treadle._engine.core.execution import Execution
 from treadle._engine.plugin import Plugin
 from treadle._journal.memory import MemoryJournal
 from treadle._types import events as ev
-from treadle._types.errors import BudgetExhaustedError, ModelError
+from treadle._types.errors import BudgetExhaustedError, ModelError, RequestRefusedError
 from treadle._types.messages import AssistantMessage, SystemMessage, ToolCall, UserMessage, text_of
 from treadle._types.profile import Profile
 
@@ -325,6 +325,12 @@ def test_own_words_that_never_come_are_no_answer():
     model = ScriptedModel([NO_TOOL, ""], profile=Profile(grammar=True), repeat_last=True)
     result = go(Agent(model, [add], dialect="compact").run("q"))
     assert (result.success, result.stop_reason) == (False, "empty")
+
+
+def test_own_words_whose_request_fails_are_no_answer_and_the_failure_is_said():
+    model = ScriptedModel([NO_TOOL, *[RequestRefusedError("no such field")] * 3], profile=Profile(grammar=True))
+    result = go(Agent(model, [add], dialect="compact").run("q"))
+    assert (result.stop_reason, "no such field" in str(result.error)) == ("empty", True)
 
 
 def test_own_words_are_written_after_a_kill():

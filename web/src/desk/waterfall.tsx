@@ -48,6 +48,8 @@ export function bars(records: LogRecord[]): Bar[] {
   return found;
 }
 
+const KINDS = [["model", "model"], ["tool", "tools"], ["wait", "waiting"]] as const;
+
 export function Waterfall({ records, jump }: { records: LogRecord[]; jump: (seq: number) => void }) {
   const found = bars(records);
   const start = records[0]?.time ?? 0;
@@ -56,7 +58,12 @@ export function Waterfall({ records, jump }: { records: LogRecord[]; jump: (seq:
   return (
     <div class="waterfall">
       <p class="quiet">
-        <i class="key model" /> model {seconds(spent("model"))} <i class="key tool" /> tools {seconds(spent("tool"))} <i class="key wait" /> waiting {seconds(spent("wait"))}, of {seconds(whole)}
+        {KINDS.filter(([kind]) => found.some((bar) => bar.kind === kind)).map(([kind, name]) => (
+          <span key={kind}>
+            <i class={`key ${kind}`} /> {name} {seconds(spent(kind))}{" "}
+          </span>
+        ))}
+        of {seconds(whole)}
       </p>
       <ol>
         {found.map((bar) => {

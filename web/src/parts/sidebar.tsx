@@ -50,7 +50,7 @@ export function Sidebar() {
             <h2>{name}</h2>
             <ul>
               {lines.map((line) => (
-                <Line key={line.id} line={line} chosen={line.id === chosen} alike={(alike.get(startOf(line)) ?? 0) > 1} />
+                <Line key={line.id} line={line} chosen={line.id === chosen} alike={(alike.get(startOf(line))?.size ?? 0) > 1} />
               ))}
             </ul>
           </section>
@@ -115,10 +115,10 @@ function useSearch(words: string): Reading<{ hits: Hit[]; complete: boolean } | 
 /** As much of a title as there is room for in one line. */
 const startOf = (line: ConversationLine) => line.title.slice(0, 24).toLowerCase();
 
-/** How many conversations begin with the same words: of those the title is shown whole. */
-function startsOf(lines: ConversationLine[]): Map<string, number> {
-  const starts = new Map<string, number>();
-  for (const line of lines) starts.set(startOf(line), (starts.get(startOf(line)) ?? 0) + 1);
+/** The titles that begin with the same words: they are shown whole where there are several. */
+function startsOf(lines: ConversationLine[]): Map<string, Set<string>> {
+  const starts = new Map<string, Set<string>>();
+  for (const line of lines) starts.set(startOf(line), (starts.get(startOf(line)) ?? new Set()).add(line.title));
   return starts;
 }
 

@@ -32,7 +32,7 @@ from treadle._types.errors import (
     StructuredCallError,
     TreadleError,
 )
-from treadle._types.events import AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason
+from treadle._types.events import AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason, ThinkDone, ThinkFailed
 
 logger = get_logger()
 
@@ -163,6 +163,9 @@ async def end(run: Execution, finished: RunFinished) -> None:
 
 
 def _nothing_said(run: Execution) -> ModelError:
+    ends = (one.event for one in reversed(run.log.records) if isinstance(one.event, ThinkDone | ThinkFailed))
+    if isinstance(last := next(ends, None), ThinkFailed):  # it left the words to a request, and that failed
+        return BadReplyError(f"the model {run.state.model} gave no answer: {last.error}")
     turn = run.state.turn
     replies = "its last reply was" if turn.parse_failures < 2 else f"its last {turn.parse_failures} replies were"
     how = "empty" if turn.problem in ("", EMPTY) else f"not usable: {turn.problem}"
