@@ -111,4 +111,4 @@ class Question:
             return AskAgain("; ".join(problems), text)
         self._editing = False
         self.call = msgspec.structs.replace(self.call, args=named, raw="")
-        return AskAgain(f"the arguments are changed:\n{self.text}")
+        return AskAgain("the arguments are changed")
