@@ -32,7 +32,15 @@ from treadle._types.errors import (
     StructuredCallError,
     TreadleError,
 )
-from treadle._types.events import AnswerDone, AnswerStarted, MessageAdded, RunFinished, StopReason, ThinkDone, ThinkFailed
+from treadle._types.events import (
+    AnswerDone,
+    AnswerStarted,
+    MessageAdded,
+    RunFinished,
+    StopReason,
+    ThinkDone,
+    ThinkFailed,
+)
 
 logger = get_logger()
 
