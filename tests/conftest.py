@@ -34,6 +34,7 @@ ALLOWED_SKIPS = {
     "test_a_folder_that_cannot_be_written_says_what_to_do": "file modes do not bind root, whom build machines run as",
     "test_the_other_engine_where_it_is_installed": "four other engines; python3 tasks.py peers installs and runs them",
     "test_tools_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
+    "test_what_their_tools_ask_for_where_it_is_installed": "three other engines; tasks.py peers installs them",
     "test_a_program_of_another_engine_where_it_is_installed": "four other engines; tasks.py peers installs them",
     "test_an_agent_in_another_engine_where_it_is_installed": "three other engines; tasks.py peers installs them",
     "test_what_their_sdks_write_where_they_are_installed": "langsmith and langfuse; tasks.py peers installs them",

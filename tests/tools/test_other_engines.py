@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kit import go
-from treadle import Agent, ScriptedModel, Toolkit
+from kit import call, go
+from treadle import Agent, ScriptedModel, Tool, Toolkit
+from treadle._types.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / ".venv" / "peers" / "bin" / "python"
@@ -170,7 +171,7 @@ installed = pytest.mark.skipif(not PEERS.exists(), reason="python3 tasks.py peer
 
 
 @installed
-def test_what_their_tools_ask_for_holds_here(tmp_path: Path):
+def test_what_their_tools_ask_for_where_it_is_installed(tmp_path: Path):
     """Approval, time-outs, words for the model; what only their own loop would look after is refused."""
     done = run(RULES, tmp_path)
     lines = done.stdout.splitlines()
@@ -249,6 +250,32 @@ def test_what_has_the_attributes_of_such_a_tool_is_one(item: Any):
     assert result.steps[0].observation == "seen a lamp"
     (schema,) = model.requests[0].tools
     assert (schema.name, schema.description, schema.parameters["required"]) == ("look", "Look it up.", ["item"])
+
+
+class Around:
+    """A toolset around another."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def get_tools(self) -> None: ...
+
+
+def test_what_such_a_tool_asks_for_holds_here():
+    def made(item: Any, **fields: Any) -> Tool[..., Any]:
+        vars(item).update(fields)
+        return next(iter(Toolkit.of(item)))
+
+    asking = made(PydanticLike(), requires_approval=True, timeout=2.0)
+    assert (asking.approval, asking.timeout) == ("ask", 2.0)
+    assert made(Around(wrapped=Around(toolsets=[ToolsetLike()]), prefix="their")).name == "their_look"
+    assert made(Around(wrapped=ToolsetLike(), approval_required_func=made)).approval == "ask"
+    with pytest.raises(ConfigError, match="its prepare needs a RunContext"):
+        made(PydanticLike(), prepare=made)
+    with pytest.raises(ConfigError, match="its own engine's runs only"):
+        made(Around(wrapped=ToolsetLike(), filter_func=made))
+    direct = made(LangChainLike(), return_direct=True)
+    assert go(Agent(ScriptedModel([call("look", item="a lamp")]), [direct]).run("?")).answer == "seen a lamp"
 
 
 def test_a_toolkit_of_single_tools_lists_and_toolkits():

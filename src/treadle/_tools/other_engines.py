@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from treadle._tools.base import Tool
+from treadle._tools.base import Tool, ToolResponse
 from treadle._types.errors import ConfigError, ToolError
 
 MADE_OF = "treadle_made_of"
@@ -69,7 +69,8 @@ def _langchain(item: Any) -> Tool:
 
     async def execute(**arguments: Any) -> Any:
         try:
-            return await item.ainvoke(arguments)
+            result = await item.ainvoke(arguments)
+            return ToolResponse(result, final_answer=True) if getattr(item, "return_direct", False) else result
         except messages as error:
             raise ToolError(str(error)) from error
 
