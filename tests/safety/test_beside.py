@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 import pytest
@@ -11,9 +10,6 @@ from treadle._safety.beside import LONG, read_beside
 
 
 @pytest.mark.parametrize(("size", "here"), [(LONG - 1, True), (LONG, False)])
-def test_a_long_text_is_read_in_another_thread(size: int, here: bool):
-    async def main() -> None:
-        thread = await read_beside(size, threading.current_thread)
-        assert (thread is threading.current_thread()) is here
-
-    asyncio.run(main())
+async def test_a_long_text_is_read_in_another_thread(size: int, here: bool):
+    thread = await read_beside(size, threading.current_thread)
+    assert (thread is threading.current_thread()) is here

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kit import go, until
+from kit import until
 from treadle._tools.base import ToolOutcome
 from treadle._tools.function import tool
 
@@ -78,7 +78,7 @@ def test_the_limit_overrides_the_tools_own_time_out(call: Call) -> None:
     assert call(endless, timeout=0.01).error == "timeout"
 
 
-def test_a_cancelled_call_ends_at_once_and_its_sync_tool_is_left_behind(acall: ACall) -> None:
+async def test_a_cancelled_call_ends_at_once_and_its_sync_tool_is_left_behind(acall: ACall) -> None:
     release, started = threading.Event(), threading.Event()
     ended: list[str] = []
 
@@ -96,15 +96,12 @@ def test_a_cancelled_call_ends_at_once_and_its_sync_tool_is_left_behind(acall: A
         finally:
             ended.append("async")
 
-    async def main() -> None:
-        for each in (stuck, waits):
-            started.clear()
-            task = asyncio.create_task(acall(each))
-            await until(started.is_set)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        assert ended == ["async"]
-
-    go(main())
+    for each in (stuck, waits):
+        started.clear()
+        task = asyncio.create_task(acall(each))
+        await until(started.is_set)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert ended == ["async"]
     release.set()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kit import add, call, go
+from kit import add, call
 from treadle import Agent, ScriptedModel, Tool, ToolError, external_tool, open_journal
 from treadle._agent.waiting import leave_results
 from treadle._journal.memory import MemoryJournal
@@ -90,19 +90,15 @@ def test_what_cannot_be_the_result():
     assert agent.resume_sync(result.run_id, results={call_id: '{"name": "Ann"}'}).answer == "ok"
 
 
-def test_a_result_that_got_past_the_door_is_checked_again():
+async def test_a_result_that_got_past_the_door_is_checked_again():
     journal = MemoryJournal()
     agent = asker("ok", tools=[external_tool("crm", "x", PARAMETERS, returns={"type": "integer"})], journal=journal)
-
-    async def main() -> None:
-        paused = await agent.run("?")
-        state = fold(await journal.load(paused.run_id))
-        await leave_results(journal, paused.run_id, state, {paused.pending[0].call_id: "many"})  # the tool is not known
-        result = await agent.resume(paused.run_id)
-        assert result.steps[0].error == "exception"
-        assert "not what it returns" in result.steps[0].observation
-
-    go(main())
+    paused = await agent.run("?")
+    state = fold(await journal.load(paused.run_id))
+    await leave_results(journal, paused.run_id, state, {paused.pending[0].call_id: "many"})  # the tool is not known
+    result = await agent.resume(paused.run_id)
+    assert result.steps[0].error == "exception"
+    assert "not what it returns" in result.steps[0].observation
 
 
 def test_wrong_arguments_are_the_models_to_correct():
@@ -143,20 +139,16 @@ def test_approval_comes_first_and_nothing_runs_before_all_is_there():
     assert ran == [1]
 
 
-def test_inside_another_agent():
+async def test_inside_another_agent():
     clerk = asker("It is Ann.", name="clerk")
     order = {"user_prompt": "who?", "reasoning": "", "context": ""}
     boss = Agent(ScriptedModel([call("clerk", **order), "Ann."]), [clerk.as_tool()], journal=MemoryJournal())
-
-    async def main() -> None:
-        paused = await boss.run("?")
-        [waiting] = paused.pending
-        assert waiting.external
-        assert ":" in waiting.call_id
-        result = await boss.resume(paused.run_id, results={waiting.call_id: "Ann"})
-        assert (result.answer, result.sources) == ("Ann.", ("crm",))
-
-    go(main())
+    paused = await boss.run("?")
+    [waiting] = paused.pending
+    assert waiting.external
+    assert ":" in waiting.call_id
+    result = await boss.resume(paused.run_id, results={waiting.call_id: "Ann"})
+    assert (result.answer, result.sources) == ("Ann.", ("crm",))
 
 
 def test_secrets_in_a_result_are_not_recorded():
@@ -166,21 +158,17 @@ def test_secrets_in_a_result_are_not_recorded():
     assert "hunter2-hunter2" not in str(result.messages)
 
 
-def test_tools_that_the_caller_brings_are_in_the_log():
+async def test_tools_that_the_caller_brings_are_in_the_log():
     """Another process, which has only the agent, can go on."""
     journal = MemoryJournal()
-
-    async def main() -> None:
-        brought = client_tool("crm", "x", PARAMETERS)
-        first = Agent(ScriptedModel([call("crm", number=7)]), [add], journal=journal)
-        paused = await first.launch(first.prepare("?", client_tools=[brought]))
-        other = Agent(ScriptedModel(["It is Ann."]), [add], journal=journal)
-        result = await other.resume(paused.run_id, results={paused.pending[0].call_id: "Ann"})
-        assert result.answer == "It is Ann."
-        with pytest.raises(ConfigError, match="the tool 'add' was brought"):
-            first.prepare("?", client_tools=[client_tool("add", "x", PARAMETERS)])
-
-    go(main())
+    brought = client_tool("crm", "x", PARAMETERS)
+    first = Agent(ScriptedModel([call("crm", number=7)]), [add], journal=journal)
+    paused = await first.launch(first.prepare("?", client_tools=[brought]))
+    other = Agent(ScriptedModel(["It is Ann."]), [add], journal=journal)
+    result = await other.resume(paused.run_id, results={paused.pending[0].call_id: "Ann"})
+    assert result.answer == "It is Ann."
+    with pytest.raises(ConfigError, match="the tool 'add' was brought"):
+        first.prepare("?", client_tools=[client_tool("add", "x", PARAMETERS)])
 
 
 def test_schemas_are_checked_where_the_tool_is_made():
@@ -190,17 +178,13 @@ def test_schemas_are_checked_where_the_tool_is_made():
         external_tool("x", "x", returns={"type": "no such type"})
 
 
-def test_code_and_early_starts_wait_too():
+async def test_code_and_early_starts_wait_too():
     """A pure external tool must not be started while the reply is written."""
     pure = external_tool("crm", "x", PARAMETERS, effect="pure")
     agent = Agent(ScriptedModel([call("crm", number=7), "ok"], chunk=3), [pure], stream_thoughts=True)
-
-    async def main() -> None:
-        kinds = [type(event) async for event in agent.stream("?")]
-        assert Paused in kinds
-        assert ToolStarted not in kinds
-
-    go(main())
+    kinds = [type(event) async for event in agent.stream("?")]
+    assert Paused in kinds
+    assert ToolStarted not in kinds
 
 
 KILLED = """
@@ -222,7 +206,7 @@ agent.resume_sync("r1", results={sys.argv[3]: "Ann"})
 """
 
 
-def test_a_process_that_is_killed_while_it_waits_and_after_the_answer_loses_nothing(tmp_path: Path):
+async def test_a_process_that_is_killed_while_it_waits_and_after_the_answer_loses_nothing(tmp_path: Path):
     path = str(tmp_path / "runs.db")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parents[1])])}
 
@@ -233,16 +217,12 @@ def test_a_process_that_is_killed_while_it_waits_and_after_the_answer_loses_noth
 
     call_id = process("start")
     process("die", call_id)
-
-    async def main() -> None:
-        journal = open_journal(path)
-        agent = Agent(ScriptedModel(["It is Ann."]), [crm], journal=journal)
-        result = await agent.resume("r1")
-        assert result.answer == "It is Ann."
-        assert [step.observation for step in result.steps] == ["Ann"], "the answer was not lost, nor asked for again"
-        events = [record.event for record in await journal.load("r1")]
-        assert sum(isinstance(event, ToolAnswered) for event in events) == 1
-        assert sum(isinstance(event, ToolDone) for event in events) == 1
-        await journal.aclose()
-
-    go(main())
+    journal = open_journal(path)
+    agent = Agent(ScriptedModel(["It is Ann."]), [crm], journal=journal)
+    result = await agent.resume("r1")
+    assert result.answer == "It is Ann."
+    assert [step.observation for step in result.steps] == ["Ann"], "the answer was not lost, nor asked for again"
+    events = [record.event for record in await journal.load("r1")]
+    assert sum(isinstance(event, ToolAnswered) for event in events) == 1
+    assert sum(isinstance(event, ToolDone) for event in events) == 1
+    await journal.aclose()

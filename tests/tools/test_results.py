@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -187,19 +186,16 @@ def test_a_response_that_is_not_one_is_a_failure_of_the_tool(call: Call, respons
     assert call(tool(lambda: response, name="f")).error == "exception"
 
 
-def test_a_hundred_megabytes_are_cut_quickly(acall: Callable[..., Any]) -> None:
+async def test_a_hundred_megabytes_are_cut_quickly(acall: Callable[..., Any]) -> None:
     big = "x" * 100_000_000
 
     @tool
     async def flood() -> str:
         return big
 
-    async def main() -> None:
-        started = time.process_time()
-        outcome = await acall(flood)
-        assert time.process_time() - started < 2  # of CPU time; a tenth of a second is usual
-        assert 11_990 < len(text_of(outcome.content)) <= 12_000
-        assert outcome.full is not None
-        assert len(outcome.full) <= LARGEST
-
-    asyncio.run(main())
+    started = time.process_time()
+    outcome = await acall(flood)
+    assert time.process_time() - started < 2  # of CPU time; a tenth of a second is usual
+    assert 11_990 < len(text_of(outcome.content)) <= 12_000
+    assert outcome.full is not None
+    assert len(outcome.full) <= LARGEST

@@ -54,7 +54,7 @@ def test_generators_that_never_end_stop_at_the_time_out(call: Call, context: Any
     assert closed.wait(60)
 
 
-def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
+async def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
     produced: list[int] = []
 
     @tool
@@ -63,16 +63,13 @@ def test_a_generator_is_not_read_ahead_of_the_loop(acall: ACall) -> None:
             produced.append(number)
             yield "x"
 
-    async def main() -> None:
-        task = asyncio.create_task(acall(fast))
-        await asyncio.sleep(0)
-        while len(produced) < 64:  # the loop is busy on purpose
-            time.sleep(0.01)  # noqa: ASYNC251
-        time.sleep(0.1)  # noqa: ASYNC251 - time enough to produce thousands, if nothing held it back
-        assert len(produced) <= 70
-        assert (await task).content == "x" * 10_000
-
-    asyncio.run(main())
+    task = asyncio.create_task(acall(fast))
+    await asyncio.sleep(0)
+    while len(produced) < 64:  # the loop is busy on purpose
+        time.sleep(0.01)  # noqa: ASYNC251
+    time.sleep(0.1)  # noqa: ASYNC251 - time enough to produce thousands, if nothing held it back
+    assert len(produced) <= 70
+    assert (await task).content == "x" * 10_000
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
@@ -94,7 +91,7 @@ def test_a_generator_is_stopped_when_its_output_is_too_large(
     assert outcome.content == "x" * 1000 + "\n[stopped after 1000 characters]"
 
 
-def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: ACall, context: Any) -> None:
+async def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: ACall, context: Any) -> None:
     go_on = threading.Event()
 
     @tool
@@ -111,16 +108,13 @@ def test_pieces_are_shown_as_they_come_and_the_whole_is_the_observation(acall: A
         await asyncio.sleep(0.01)
         yield "y"
 
-    async def main() -> None:
-        running = asyncio.create_task(acall(sync))
-        await until(lambda: context.pieces)
-        assert context.pieces == ["a"]
-        go_on.set()
-        assert (await running).content == "a1b"
-        assert (await acall(other)).content == "xy"
-        assert context.pieces == ["a", "1", "b", "x", "y"]
-
-    asyncio.run(main())
+    running = asyncio.create_task(acall(sync))
+    await until(lambda: context.pieces)
+    assert context.pieces == ["a"]
+    go_on.set()
+    assert (await running).content == "a1b"
+    assert (await acall(other)).content == "xy"
+    assert context.pieces == ["a", "1", "b", "x", "y"]
 
 
 def test_generators_may_end_in_a_response_or_be_part_of_one(call: Call) -> None:

@@ -60,7 +60,9 @@ def test_hung_threads_are_replaced_and_bounded() -> None:
     go(main())
 
 
-def test_a_call_that_got_no_thread_says_it_was_not_executed(acall: ACall, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_that_got_no_thread_says_it_was_not_executed(
+    acall: ACall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runner, "_threads", ToolThreads(size=1))
     release, started = threading.Event(), threading.Event()
 
@@ -73,16 +75,13 @@ def test_a_call_that_got_no_thread_says_it_was_not_executed(acall: ACall, monkey
     def late() -> str:
         return "late"
 
-    async def main() -> None:
-        first = asyncio.create_task(acall(stuck))
-        await until(started.is_set)
-        outcome = await acall(late)
-        assert (outcome.error, outcome.executed) == ("timeout", False)
-        assert "was not started" in outcome.content
-        release.set()
-        assert (await first).error == ""
-
-    go(main())
+    first = asyncio.create_task(acall(stuck))
+    await until(started.is_set)
+    outcome = await acall(late)
+    assert (outcome.error, outcome.executed) == ("timeout", False)
+    assert "was not started" in outcome.content
+    release.set()
+    assert (await first).error == ""
 
 
 def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -> None:
@@ -117,7 +116,7 @@ def test_a_sync_tool_that_never_ends_does_not_hold_up_the_end_of_the_process() -
     assert (done.stdout.strip(), done.returncode, done.stderr) == ("timeout", 0, "")
 
 
-def test_sync_tools_run_at_the_same_time_in_threads_of_their_own(acall: ACall) -> None:
+async def test_sync_tools_run_at_the_same_time_in_threads_of_their_own(acall: ACall) -> None:
     threads: list[threading.Thread] = []
     release = threading.Event()
 
@@ -127,18 +126,15 @@ def test_sync_tools_run_at_the_same_time_in_threads_of_their_own(acall: ACall) -
         assert release.wait(60)
         return "done"
 
-    async def main() -> None:
-        calls = asyncio.gather(*(acall(waits) for _ in range(8)))
-        await until(lambda: len(threads) == 8)  # all of them run, and so does the event loop
-        release.set()
-        assert [outcome.content for outcome in await calls] == ["done"] * 8
-
-    go(main())
+    calls = asyncio.gather(*(acall(waits) for _ in range(8)))
+    await until(lambda: len(threads) == 8)  # all of them run, and so does the event loop
+    release.set()
+    assert [outcome.content for outcome in await calls] == ["done"] * 8
     assert len(set(threads)) == 8
     assert all(thread.daemon and thread.name == "treadle-tool" for thread in threads)
 
 
-def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:
+async def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
 
     @tool
@@ -153,8 +149,5 @@ def test_context_variables_reach_every_kind_of_tool(acall: ACall) -> None:
     def pieces() -> Iterator[str]:
         yield variable.get()
 
-    async def main() -> None:
-        variable.set("here")
-        assert [(await acall(each)).content for each in (sync, other, pieces)] == ["here"] * 3
-
-    asyncio.run(main())
+    variable.set("here")
+    assert [(await acall(each)).content for each in (sync, other, pieces)] == ["here"] * 3

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit import call, go
+from tests.kit import call
 
 from treadle import Agent, ConfigError, ScriptedModel, ToolContext, Workspace, fork, open_journal, tool
 from treadle._types.errors import ToolError
@@ -99,7 +99,7 @@ def test_commands_get_an_environment_without_keys(place: Place, monkeypatch: pyt
     assert plain_environment({"A_TOKEN": "123456789", "B": "c"}) == {"B": "c"}
 
 
-def test_without_bubblewrap(place: Place, monkeypatch: pytest.MonkeyPatch):
+async def test_without_bubblewrap(place: Place, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(backends, "can_isolate", lambda: False)
     machine = Copy().open(place)
     assert run_in(machine, "pwd") == str(place.own)
@@ -107,19 +107,15 @@ def test_without_bubblewrap(place: Place, monkeypatch: pytest.MonkeyPatch):
         machine.command(["ls"], read_only=True)
     with pytest.raises(ConfigError, match="bubblewrap"):
         Sandbox().open(place)
-
-    async def left_behind() -> None:
-        command = machine.command(["sh", "-c", "echo begun; sleep 100 & sleep 100"])
-        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        assert process.stdout is not None
-        await process.stdout.readline()
-        async with machine.held():
-            state = await asyncio.to_thread(Path(f"/proc/{process.pid}/stat").read_text)
-            assert state.split()[2] in "tT"
-        await machine.settle()
-        assert await process.wait() < 0
-
-    go(left_behind())
+    command = machine.command(["sh", "-c", "echo begun; sleep 100 & sleep 100"])
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    await process.stdout.readline()
+    async with machine.held():
+        state = await asyncio.to_thread(Path(f"/proc/{process.pid}/stat").read_text)
+        assert state.split()[2] in "tT"
+    await machine.settle()
+    assert await process.wait() < 0
 
 
 def test_descriptors_are_passed_on(place: Place):
@@ -128,7 +124,7 @@ def test_descriptors_are_passed_on(place: Place):
     assert subprocess.run(opened, stdout=subprocess.PIPE, input=b"through three\n").stdout == b"through three\n"
 
 
-def test_a_worktree_is_a_checkout_that_can_be_restored_whole(tmp_path: Path):
+async def test_a_worktree_is_a_checkout_that_can_be_restored_whole(tmp_path: Path):
     source = tmp_path / "project"
     source.mkdir()
     git = "git -c user.name=a -c user.email=a@b"
@@ -141,26 +137,23 @@ def test_a_worktree_is_a_checkout_that_can_be_restored_whole(tmp_path: Path):
         """Run a command."""
         return await asyncio.to_thread(run_in, machine_of(context.run), command)
 
-    async def main() -> None:
-        journal = open_journal(tmp_path / "runs.db")
-        commit = call("bash", command=f"ls; echo 2 > a.txt; {git} commit -qam second; git log --oneline | wc -l")
-        agent = Agent(
-            ScriptedModel([commit, "done"]), [bash], workspace=Workspace(source, backend="worktree"), journal=journal
-        )
-        result = await agent.run("go")
-        assert result.steps[0].observation.split() == ["a.txt", "2"]
-        forked = await fork(journal, result.run_id, 1)
-        look = call("bash", command="git log --oneline | wc -l; git status --porcelain")
-        agent.models = (ScriptedModel([look, "done"]),)
-        assert (await agent.resume(forked)).steps[0].observation == "1"
-
-    go(main())
+    journal = open_journal(tmp_path / "runs.db")
+    commit = call("bash", command=f"ls; echo 2 > a.txt; {git} commit -qam second; git log --oneline | wc -l")
+    agent = Agent(
+        ScriptedModel([commit, "done"]), [bash], workspace=Workspace(source, backend="worktree"), journal=journal
+    )
+    result = await agent.run("go")
+    assert result.steps[0].observation.split() == ["a.txt", "2"]
+    forked = await fork(journal, result.run_id, 1)
+    look = call("bash", command="git log --oneline | wc -l; git status --porcelain")
+    agent.models = (ScriptedModel([look, "done"]),)
+    assert (await agent.resume(forked)).steps[0].observation == "1"
     assert (source / "a.txt").read_text() == "one"
     with pytest.raises(ConfigError, match="git repository"):
         backends.Worktree().prepare(Place(tmp_path / "project" / ".git" / "hooks", tmp_path / "w", "m"))
 
 
-def test_work_in_a_container(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_work_in_a_container(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The contract, with a program of docker's name that runs here what it is given: it lives on, too,
     when the program is killed."""
     (program := tmp_path / "docker").write_text(f"""#!/bin/sh
@@ -186,13 +179,9 @@ esac
     working.wait()
     lives = (tmp_path / "pids").read_text().split()[-1]
     assert Path(f"/proc/{lives}/cmdline").read_bytes()
-
-    async def stored() -> None:
-        async with machine.held():
-            pass
-        await machine.settle()
-
-    go(stored())
+    async with machine.held():
+        pass
+    await machine.settle()
     eventually(lambda: not (file := Path(f"/proc/{lives}/cmdline")).exists() or not file.read_bytes(), "it has ended")
     label = f"ps --quiet --filter label=TREADLE_WORKSPACE={place.mark}"
     last = [label, f"pause {lives}", label, f"unpause {lives}", label, f"rm --force {lives}"]
@@ -212,7 +201,7 @@ class Recording(Copy):
         return Machine(place.own, place.mark)
 
 
-def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
+async def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
     source = tmp_path / "project"
     source.mkdir()
 
@@ -221,19 +210,16 @@ def test_any_object_that_makes_machines_is_a_backend(tmp_path: Path):
         """Say where this is."""
         return await asyncio.to_thread(run_in, machine_of(context.run), "echo $PLACE | tee $PLACE/file")
 
-    async def main() -> None:
-        journal = open_journal("memory:")
-        workspace = Workspace(source, backend=Recording())
-        result = await Agent(ScriptedModel([call("where"), "done"]), [where], workspace=workspace, journal=journal).run(
-            "go"
-        )
-        events = [record.event for record in await journal.load(result.run_id)]
-        opened = next(event for event in events if isinstance(event, WorkspaceOpened))
-        assert opened.backend == "mine"
-        assert [event.content for event in events if isinstance(event, ToolDone)] == [opened.folder]
-        assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), ("A file",)]
-
-    go(main())
+    journal = open_journal("memory:")
+    workspace = Workspace(source, backend=Recording())
+    result = await Agent(ScriptedModel([call("where"), "done"]), [where], workspace=workspace, journal=journal).run(
+        "go"
+    )
+    events = [record.event for record in await journal.load(result.run_id)]
+    opened = next(event for event in events if isinstance(event, WorkspaceOpened))
+    assert opened.backend == "mine"
+    assert [event.content for event in events if isinstance(event, ToolDone)] == [opened.folder]
+    assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), ("A file",)]
 
 
 @needs_isolation
@@ -302,7 +288,7 @@ print(tunnel.getresponse().read().decode())
         Workspace(place.source, backend="sandbox", network="pypi.org")
 
 
-def test_work_on_another_machine(tmp_path: Path):
+async def test_work_on_another_machine(tmp_path: Path):
     """The contract, with programs in place of ssh and sshfs that do on this computer what they are asked."""
     (tmp_path / "there").mkdir()
     (source := tmp_path / "project").mkdir()
@@ -325,26 +311,23 @@ def test_work_on_another_machine(tmp_path: Path):
         out = await asyncio.to_thread(run_in, machine, command)
         return f"{out} {(machine.root / 'a.txt').read_text()}"
 
-    async def main() -> None:
-        journal = open_journal(tmp_path / "runs.db")
-        calls = [
-            call("bash", command="echo 2 > a.txt; pwd"),
-            call("bash", command="sleep 100 >/dev/null 2>&1 & echo 'it is' 3 > a.txt"),
-        ]
-        agent = Agent(
-            ScriptedModel([*calls, "done"]), [bash], workspace=Workspace(source, backend=backend), journal=journal
-        )
-        result = await agent.run("go")
-        there = str(tmp_path / "there" / result.run_id)
-        assert [step.observation for step in result.steps] == [f"{there} 2\n", " it is 3\n"]
-        events = [record.event for record in await journal.load(result.run_id)]
-        assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), *[("M a.txt",)] * 2]
-        forked = await fork(journal, result.run_id, 2)
-        agent.models = (ScriptedModel([call("bash", command="true"), "done"]),)
-        assert (await agent.resume(forked)).steps[-1].observation == " 2\n"
-        assert processes.marked(result.run_id) == [], "what it has left working there has ended with it"
-
-    go(main())
+    journal = open_journal(tmp_path / "runs.db")
+    calls = [
+        call("bash", command="echo 2 > a.txt; pwd"),
+        call("bash", command="sleep 100 >/dev/null 2>&1 & echo 'it is' 3 > a.txt"),
+    ]
+    agent = Agent(
+        ScriptedModel([*calls, "done"]), [bash], workspace=Workspace(source, backend=backend), journal=journal
+    )
+    result = await agent.run("go")
+    there = str(tmp_path / "there" / result.run_id)
+    assert [step.observation for step in result.steps] == [f"{there} 2\n", " it is 3\n"]
+    events = [record.event for record in await journal.load(result.run_id)]
+    assert [event.changes.paths for event in events if isinstance(event, TreeSaved)] == [(), *[("M a.txt",)] * 2]
+    forked = await fork(journal, result.run_id, 2)
+    agent.models = (ScriptedModel([call("bash", command="true"), "done"]),)
+    assert (await agent.resume(forked)).steps[-1].observation == " 2\n"
+    assert processes.marked(result.run_id) == [], "what it has left working there has ended with it"
     assert (source / "a.txt").read_text() == "one"
     with pytest.raises(ConfigError, match="is no host"):
         Ssh("-oProxyCommand=x")

@@ -64,7 +64,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_each_step_has_exactly_its_files_and_what_the_person_does_meanwhile_is_not_in_them(
+async def test_each_step_has_exactly_its_files_and_what_the_person_does_meanwhile_is_not_in_them(
     project: Path, tmp_path: Path
 ):
     steps = (
@@ -72,33 +72,29 @@ def test_each_step_has_exactly_its_files_and_what_the_person_does_meanwhile_is_n
         "ls .venv; echo changed >> other/c; cat top",
         "chmod 700 other; mv other elsewhere; ln -s top link mine: rm -r sub; mkdir new; echo y > new/y",
     )
-
-    async def main() -> None:
-        journal = open_journal(tmp_path / "runs.db")
-        result = await agent(project, *steps, journal=journal).run("go")
-        records = await journal.load(result.run_id)
-        opened = next(record.event for record in records if isinstance(record.event, WorkspaceOpened))
-        assert (opened.backend, opened.overlay, opened.source) == ("sandbox", True, str(project))
-        assert result.steps[1].observation == "pyvenv.cfg\ntop", "what is not stored shows through; top as it was"
-        objects = Objects(Path(f"{tmp_path / 'runs.db'}.trees"))
-        first, second, third = (
-            files_of(tmp_path / "look", objects, event.tree) for event in saved(records) if event.moment == "after"
-        )
-        start = {"other": "", "other/c": "other/c", "top": "top"}
-        assert first == {**start, "sub": "", "sub/deep": "", "sub/deep/n": "new\n"}
-        assert second == {**first, "other/c": "other/cchanged\n"}
-        assert third == {
-            "elsewhere": "", "elsewhere/c": "other/cchanged\n", "link": "top", "sub": "", "sub/deep": "",
-            "sub/deep/n": "new\n", "top": "top",
-        }  # fmt: skip
-        for step, tree in enumerate([event.tree for event in saved(records)], 1):
-            forked = await fork(journal, result.run_id, step)
-            await agent(project, journal=journal).resume(forked)
-            assert saved(await journal.load(forked))[-1].tree == tree
-        assert (project / "top").read_text() == "theirs\n"
-        assert not (project / "elsewhere").exists()
-
-    go(main())
+    journal = open_journal(tmp_path / "runs.db")
+    result = await agent(project, *steps, journal=journal).run("go")
+    records = await journal.load(result.run_id)
+    opened = next(record.event for record in records if isinstance(record.event, WorkspaceOpened))
+    assert (opened.backend, opened.overlay, opened.source) == ("sandbox", True, str(project))
+    assert result.steps[1].observation == "pyvenv.cfg\ntop", "what is not stored shows through; top as it was"
+    objects = Objects(Path(f"{tmp_path / 'runs.db'}.trees"))
+    first, second, third = (
+        files_of(tmp_path / "look", objects, event.tree) for event in saved(records) if event.moment == "after"
+    )
+    start = {"other": "", "other/c": "other/c", "top": "top"}
+    assert first == {**start, "sub": "", "sub/deep": "", "sub/deep/n": "new\n"}
+    assert second == {**first, "other/c": "other/cchanged\n"}
+    assert third == {
+        "elsewhere": "", "elsewhere/c": "other/cchanged\n", "link": "top", "sub": "", "sub/deep": "",
+        "sub/deep/n": "new\n", "top": "top",
+    }  # fmt: skip
+    for step, tree in enumerate([event.tree for event in saved(records)], 1):
+        forked = await fork(journal, result.run_id, step)
+        await agent(project, journal=journal).resume(forked)
+        assert saved(await journal.load(forked))[-1].tree == tree
+    assert (project / "top").read_text() == "theirs\n"
+    assert not (project / "elsewhere").exists()
 
 
 def test_random_work_is_seen_in_the_upper_layer_alone(project: Path, tmp_path: Path):

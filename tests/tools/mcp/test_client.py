@@ -48,86 +48,74 @@ async def do(server: McpConnection, name: str, context: Context | None = None, *
     return await called(Toolkit(await server.tools()), ToolCall("1", name, args), context, extras={"text": "no"})
 
 
-def test_content_progress_policy_and_names():
-    async def main() -> None:
-        server = connection()
-        kit = Toolkit(await server.tools())
-        effects = {tool.name: tool.effect for tool in kit}
-        assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
-        assert all(tool.marked_unsafe for tool in kit if tool.name not in EFFECTS), "nobody has said otherwise"
-        assert {tool.untrusted for tool in kit} == {f"the MCP server {server.name}"}
-        assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
-        assert (await do(server, "bad")).error == "exception"
-        assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)
-        context = Context()
-        assert (await do(server, "slow", context, seconds=0.05)).content == "done"
-        assert context.pieces[1] == "working (1/10)\n"
-        outcome = await do(server, "everything")
-        assert isinstance(outcome.content, tuple)
-        texts = "\n".join(part.text for part in outcome.content if isinstance(part, TextPart))
-        for word in ("first", "second", "a note", "https://example.org/x", '{"answer":42}'):
-            assert word in texts
-        assert [part.mime for part in outcome.content if isinstance(part, ImagePart)] == ["image/png"]
-        assert [artifact.mime for artifact in outcome.artifacts] == ["audio/wav", "application/zip"]
-
-    go(main(), 500)
+async def test_content_progress_policy_and_names():
+    server = connection()
+    kit = Toolkit(await server.tools())
+    effects = {tool.name: tool.effect for tool in kit}
+    assert (effects["custom_tool"], effects["pid"], effects["slow"]) == ("pure", "idempotent", "unsafe")
+    assert all(tool.marked_unsafe for tool in kit if tool.name not in EFFECTS), "nobody has said otherwise"
+    assert {tool.untrusted for tool in kit} == {f"the MCP server {server.name}"}
+    assert (await do(server, "odd_name_with_signs", value=1)).content == "2"
+    assert (await do(server, "bad")).error == "exception"
+    assert "expected integer" in str((await do(server, "odd_name_with_signs", value="x")).content)
+    context = Context()
+    assert (await do(server, "slow", context, seconds=0.05)).content == "done"
+    assert context.pieces[1] == "working (1/10)\n"
+    outcome = await do(server, "everything")
+    assert isinstance(outcome.content, tuple)
+    texts = "\n".join(part.text for part in outcome.content if isinstance(part, TextPart))
+    for word in ("first", "second", "a note", "https://example.org/x", '{"answer":42}'):
+        assert word in texts
+    assert [part.mime for part in outcome.content if isinstance(part, ImagePart)] == ["image/png"]
+    assert [artifact.mime for artifact in outcome.artifacts] == ["audio/wav", "application/zip"]
 
 
-def test_killed_mid_call_and_back_again(tmp_path: Path):
-    async def main() -> None:
-        server = connection()
-        first = (await do(server, "pid")).content
-        died = await do(server, "die")
-        assert died.error == "exception"
-        assert "was lost" in str(died.content)
-        assert "unknown whether" in str(died.content)
-        assert (await do(server, "pid")).content != first
-        # A call that may be repeated is simply made again.
-        assert (await do(server, "die_once", mark=str(tmp_path / "died"))).content == "alive"
-        # Killed between two calls: the next call does not notice.
-        pid = int(str((await do(server, "pid")).content))
-        session = server._state.session
-        assert session is not None
-        os.kill(pid, signal.SIGKILL)
-        await until(lambda: session.closed)
-        assert (await do(server, "slow", seconds=0.01)).content == "done"
-
-    go(main(), 500)
+async def test_killed_mid_call_and_back_again(tmp_path: Path):
+    server = connection()
+    first = (await do(server, "pid")).content
+    died = await do(server, "die")
+    assert died.error == "exception"
+    assert "was lost" in str(died.content)
+    assert "unknown whether" in str(died.content)
+    assert (await do(server, "pid")).content != first
+    # A call that may be repeated is simply made again.
+    assert (await do(server, "die_once", mark=str(tmp_path / "died"))).content == "alive"
+    # Killed between two calls: the next call does not notice.
+    pid = int(str((await do(server, "pid")).content))
+    session = server._state.session
+    assert session is not None
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: session.closed)
+    assert (await do(server, "slow", seconds=0.01)).content == "done"
 
 
-def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
-    async def main() -> None:
-        server = connection()
-        await do(server, "grow")
-        await until(lambda: server.changed)
-        assert (await do(server, "grown", word="up")).content == "grown up"
-        mark = tmp_path / "mark"
-        context = Context()
-        task = asyncio.ensure_future(do(server, "slow", context, seconds=3600.0, mark=str(mark)))
-        await until(lambda: context.pieces)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await until(lambda: mark.exists() and mark.read_text() == "cancelled")
-        before = (await do(server, "pid")).content
-        await server.close()
-        assert (await do(server, "pid")).content != before
-
-    go(main(), 500)
+async def test_a_new_list_a_cancelled_call_a_closed_connection(tmp_path: Path):
+    server = connection()
+    await do(server, "grow")
+    await until(lambda: server.changed)
+    assert (await do(server, "grown", word="up")).content == "grown up"
+    mark = tmp_path / "mark"
+    context = Context()
+    task = asyncio.ensure_future(do(server, "slow", context, seconds=3600.0, mark=str(mark)))
+    await until(lambda: context.pieces)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: mark.exists() and mark.read_text() == "cancelled")
+    before = (await do(server, "pid")).content
+    await server.close()
+    assert (await do(server, "pid")).content != before
 
 
 @pytest.mark.slow
-def test_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
-    async def main() -> None:
-        server = connection()
-        pid = (await do(server, "pid")).content
-        server.timeout = 0.3
-        outcome = await do(server, "slow", seconds=3600.0)
-        assert outcome.error == "timeout"
-        server.timeout = PATIENT
-        assert (await do(server, "pid")).content == pid
-
-    go(main(), 500)
+async def test_a_time_out_of_the_server_is_told_and_leaves_the_connection_alone():
+    server = connection()
+    pid = (await do(server, "pid")).content
+    server.timeout = 0.3
+    outcome = await do(server, "slow", seconds=3600.0)
+    assert outcome.error == "timeout"
+    server.timeout = PATIENT
+    assert (await do(server, "pid")).content == pid
 
 
 def test_a_server_that_is_not_there():
@@ -139,14 +127,10 @@ def test_a_server_that_is_not_there():
     go(main(McpConnection("gone", url=f"http://127.0.0.1:{free_port()}/mcp?key=secret")))
 
 
-def test_a_server_that_dies_at_its_start_is_said_aloud_with_its_last_words(caplog: pytest.LogCaptureFixture):
+async def test_a_server_that_dies_at_its_start_is_said_aloud_with_its_last_words(caplog: pytest.LogCaptureFixture):
     words = "import sys; sys.stderr.write('no licence in /etc/licence\\n'); sys.exit(3)"
-
-    async def main() -> None:
-        with pytest.raises(ToolError, match="it wrote: no licence in /etc/licence"):
-            await McpConnection("dying", command=sys.executable, args=["-c", words], timeout=PATIENT).tools()
-
-    go(main(), 500)
+    with pytest.raises(ToolError, match="it wrote: no licence in /etc/licence"):
+        await McpConnection("dying", command=sys.executable, args=["-c", words], timeout=PATIENT).tools()
     assert "the MCP server 'dying' cannot be reached" in caplog.text
     assert "no licence" in caplog.text
 
@@ -202,7 +186,7 @@ def served(port: int, *more: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("transport", ["http", pytest.param("sse", marks=pytest.mark.slow)])
-def test_http_servers_that_die_and_come_back(transport: Any):
+async def test_http_servers_that_die_and_come_back(transport: Any):
     port = free_port()
     more = ("sse",) if transport == "sse" else ()
     server = McpConnection(
@@ -212,36 +196,29 @@ def test_http_servers_that_die_and_come_back(transport: Any):
         headers={"X-Key": "k"},
         timeout=PATIENT,
     )
-
-    async def main() -> None:
-        with served(port, *more):
-            assert (await do(server, "custom_tool", text="abc")).content == "cba"
-            died = await do(server, "die")
-            assert died.error == "exception"
-            assert "was lost" in str(died.content)
-        kit = Toolkit([server.tool("custom_tool", "custom_tool", "", {"type": "object"}, "pure")])
-        with served(port, *more):
-            assert (await called(kit, ToolCall("1", "custom_tool", {"text": "abc"}))).content == "cba"
-
-    go(main(), 500)
+    with served(port, *more):
+        assert (await do(server, "custom_tool", text="abc")).content == "cba"
+        died = await do(server, "die")
+        assert died.error == "exception"
+        assert "was lost" in str(died.content)
+    kit = Toolkit([server.tool("custom_tool", "custom_tool", "", {"type": "object"}, "pure")])
+    with served(port, *more):
+        assert (await called(kit, ToolCall("1", "custom_tool", {"text": "abc"}))).content == "cba"
 
 
 @pytest.mark.parametrize("transport", ["http", "sse"])
 @pytest.mark.parametrize("status", [302, 308])
-def test_a_redirect_to_another_server_gets_neither_keys_nor_calls(transport: Any, status: int):
-    async def main() -> None:
-        async with serving({"*": "ok"}) as other:
-            away = {"*": lambda _: web.Response(status=status, headers={"Location": f"{other.url}/mcp"})}
-            async with serving(away) as first:
-                server = McpConnection(
-                    "web", url=f"{first.url}/mcp", transport=transport, headers={"X-Key": "k"}, timeout=PATIENT
-                )
-                with pytest.raises(ToolError, match="cannot be reached"):
-                    await server.tools()
-                assert first.requests
-                assert not other.requests
-
-    go(main(), 100)
+async def test_a_redirect_to_another_server_gets_neither_keys_nor_calls(transport: Any, status: int):
+    async with serving({"*": "ok"}) as other:
+        away = {"*": lambda _: web.Response(status=status, headers={"Location": f"{other.url}/mcp"})}
+        async with serving(away) as first:
+            server = McpConnection(
+                "web", url=f"{first.url}/mcp", transport=transport, headers={"X-Key": "k"}, timeout=PATIENT
+            )
+            with pytest.raises(ToolError, match="cannot be reached"):
+                await server.tools()
+            assert first.requests
+            assert not other.requests
 
 
 @pytest.mark.slow

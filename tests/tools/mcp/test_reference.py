@@ -33,7 +33,7 @@ def texts(response: Any) -> str:
     return "\n".join(getattr(piece, "text", "") for piece in response.observation)
 
 
-def test_everything(modules: Path):
+async def test_everything(modules: Path):
     prompts: list[str] = []
 
     async def elicit(message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -44,24 +44,21 @@ def test_everything(modules: Path):
         prompts.append(str(messages[-1]))
         return "sampled words"
 
-    async def main() -> None:
-        everything = server(modules, "everything", elicitation=elicit, sampling=sample)
-        names = {tool.name for tool in await everything.tools()}
-        assert texts(await everything.call("echo", {"message": "hello"})) == "Echo: hello"
-        assert "5" in texts(await everything.call("get-sum", {"a": 2, "b": 3}))
-        assert any(isinstance(piece, ImagePart) for piece in (await everything.call("get-tiny-image", {})).observation)
-        context = Context()
-        await everything.call("trigger-long-running-operation", {"duration": 1, "steps": 2}, context)
-        assert len(context.pieces) == 2
-        assert "sampled words" in texts(
-            await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
-        )
-        assert "declin" in texts(await everything.call("trigger-elicitation-request", {})).lower()
-        assert len(prompts) == 2
-        assert (await everything.call("get-sum", {"a": "x"})).error
-        assert {"get-structured-content", "get-resource-links"} <= names
-
-    go(main(), 120)
+    everything = server(modules, "everything", elicitation=elicit, sampling=sample)
+    names = {tool.name for tool in await everything.tools()}
+    assert texts(await everything.call("echo", {"message": "hello"})) == "Echo: hello"
+    assert "5" in texts(await everything.call("get-sum", {"a": 2, "b": 3}))
+    assert any(isinstance(piece, ImagePart) for piece in (await everything.call("get-tiny-image", {})).observation)
+    context = Context()
+    await everything.call("trigger-long-running-operation", {"duration": 1, "steps": 2}, context)
+    assert len(context.pieces) == 2
+    assert "sampled words" in texts(
+        await everything.call("trigger-sampling-request", {"prompt": "hi", "maxTokens": 10})
+    )
+    assert "declin" in texts(await everything.call("trigger-elicitation-request", {})).lower()
+    assert len(prompts) == 2
+    assert (await everything.call("get-sum", {"a": "x"})).error
+    assert {"get-structured-content", "get-resource-links"} <= names
 
 
 def test_filesystem_and_memory_in_one_run(modules: Path, tmp_path: Path):

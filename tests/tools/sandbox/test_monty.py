@@ -73,19 +73,16 @@ def test_errors_have_their_line_and_keep_what_was_done():
         "async def f(n):\n    r = await meet(n)\n    return r\nlen(await asyncio.gather(*[f(n) for n in range(3)]))",
     ],
 )
-def test_three_calls_run_at_the_same_time(code: str):
-    async def main() -> None:
-        arrived: list[Any] = []
+async def test_three_calls_run_at_the_same_time(code: str):
+    arrived: list[Any] = []
 
-        async def meet(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            arrived.append(args)
-            await until(lambda: len(arrived) == 3)  # no call ends before all have started
-            return args
+    async def meet(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        arrived.append(args)
+        await until(lambda: len(arrived) == 3)  # no call ends before all have started
+        return args
 
-        result = await MontySession(SMALL).run(f"import asyncio\n{code}", {"meet": meet})
-        assert result.value == 3, result
-
-    go(main())
+    result = await MontySession(SMALL).run(f"import asyncio\n{code}", {"meet": meet})
+    assert result.value == 3, result
 
 
 def test_a_call_without_await_gives_its_result():
@@ -153,19 +150,16 @@ BOMBS = [
 ]
 
 
-def test_bombs_are_stopped_and_the_variables_stay():
-    async def main() -> None:
-        session = MontySession(SMALL)
-        await session.run("kept = 7")
-        for code, limits, says in BOMBS:
-            session.limits = limits
-            stopped = (await session.run(code)).text(3_000)
-            assert says in stopped, (code, stopped)
-            assert len(stopped) < 8_000
-            session.limits = SMALL
-            assert (await session.run("kept")).value == 7
-
-    go(main())
+async def test_bombs_are_stopped_and_the_variables_stay():
+    session = MontySession(SMALL)
+    await session.run("kept = 7")
+    for code, limits, says in BOMBS:
+        session.limits = limits
+        stopped = (await session.run(code)).text(3_000)
+        assert says in stopped, (code, stopped)
+        assert len(stopped) < 8_000
+        session.limits = SMALL
+        assert (await session.run("kept")).value == 7
 
 
 def test_a_catastrophic_regex_ends():
@@ -192,7 +186,7 @@ def test_a_work_folder_is_all_there_is(tmp_path: Path):
     assert (folder / "new.txt").read_text() == "x"
 
 
-def test_what_a_function_raises_gets_out_and_cancelling_stops_it():
+async def test_what_a_function_raises_gets_out_and_cancelling_stops_it():
     started: list[str] = []
 
     async def broken(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -202,18 +196,15 @@ def test_what_a_function_raises_gets_out_and_cancelling_stops_it():
         started.append("endless")
         await asyncio.sleep(3600)
 
-    async def main() -> None:
-        session = MontySession(SMALL)
-        with pytest.raises(KeyError):
-            await session.run("broken()", {"broken": broken})
-        task = asyncio.ensure_future(session.run("endless()", {"endless": endless}))
-        await until(lambda: started)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert (await session.run("1 + 1")).value == 2
-
-    go(main())
+    session = MontySession(SMALL)
+    with pytest.raises(KeyError):
+        await session.run("broken()", {"broken": broken})
+    task = asyncio.ensure_future(session.run("endless()", {"endless": endless}))
+    await until(lambda: started)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await session.run("1 + 1")).value == 2
 
 
 def child_processes() -> set[str]:

@@ -32,7 +32,7 @@ ENDS = "```python\nfinal_answer({'rows': len(rows)})\nprint('never')\n```"
 
 
 @isolated
-def test_one_process_serves_the_steps_of_a_session(tmp_path: Path):
+async def test_one_process_serves_the_steps_of_a_session(tmp_path: Path):
     from treadle._tools.sandbox.command import USER
 
     async def plus(args: tuple[Any, ...], named: dict[str, Any]) -> int:
@@ -41,29 +41,26 @@ def test_one_process_serves_the_steps_of_a_session(tmp_path: Path):
     async def end(args: tuple[Any, ...], named: dict[str, Any]) -> None:
         raise EndProgram
 
-    async def main() -> None:
-        allow_access(str(tmp_path), USER)
-        session = PythonSession(sys.executable, str(tmp_path), SandboxLimits(seconds=5.0, memory=2**30))
-        functions = {"plus": plus, "end": end}
-        steps = {
-            "x = 1\nprint('a')\nx + 1": ("a\n", "2", ""),
-            "plus(x, 5)": ("", "6", ""),
-            "import asyncio\na, b = await asyncio.gather(plus(1, 2), plus(3, 4))\n(a, b)": ("", "(3, 7)", ""),
-            "try:\n    end()\nexcept Exception:\n    pass\nprint('never')": ("", None, ""),
-            "1 / 0": ("", None, "line 1\nZeroDivisionError: division by zero"),
-            "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)": ("", None, "Network is unreachable"),
-        }
-        for code, (printed, value, error) in steps.items():
-            result = await session.run(code, functions)
-            assert (result.stdout, result.value) == (printed, value)
-            assert error in result.error
-        await session.close()
-        tight = PythonSession(sys.executable, str(tmp_path), SandboxLimits(seconds=0.5))
-        assert "longer than 0.5 s" in (await tight.run("while True: pass")).error
-        assert (await tight.run("1 + 1")).value == "2"  # in a new process
-        await tight.close()
-
-    go(main())
+    allow_access(str(tmp_path), USER)
+    session = PythonSession(sys.executable, str(tmp_path), SandboxLimits(seconds=5.0, memory=2**30))
+    functions = {"plus": plus, "end": end}
+    steps = {
+        "x = 1\nprint('a')\nx + 1": ("a\n", "2", ""),
+        "plus(x, 5)": ("", "6", ""),
+        "import asyncio\na, b = await asyncio.gather(plus(1, 2), plus(3, 4))\n(a, b)": ("", "(3, 7)", ""),
+        "try:\n    end()\nexcept Exception:\n    pass\nprint('never')": ("", None, ""),
+        "1 / 0": ("", None, "line 1\nZeroDivisionError: division by zero"),
+        "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)": ("", None, "Network is unreachable"),
+    }
+    for code, (printed, value, error) in steps.items():
+        result = await session.run(code, functions)
+        assert (result.stdout, result.value) == (printed, value)
+        assert error in result.error
+    await session.close()
+    tight = PythonSession(sys.executable, str(tmp_path), SandboxLimits(seconds=0.5))
+    assert "longer than 0.5 s" in (await tight.run("while True: pass")).error
+    assert (await tight.run("1 + 1")).value == "2"  # in a new process
+    await tight.close()
 
 
 @isolated

@@ -102,31 +102,27 @@ PROGRAMS = ("sleep 1000", "sh script", "sleep 1000 | cat", "for i in 1 2; do sle
 
 @pytest.mark.parametrize("isolated", MACHINES)
 @pytest.mark.parametrize("stopped", ["late", "cancelled"])
-def test_the_rest_of_a_command_that_is_ended_is_not_run(tmp_path: Path, isolated: bool, stopped: str):
+async def test_the_rest_of_a_command_that_is_ended_is_not_run(tmp_path: Path, isolated: bool, stopped: str):
     """Neither in the shell nor in a script that waits for the program."""
     (tmp_path / "script").write_text("sleep 1000; echo went on > a")
-
-    async def main() -> None:
-        shell = Shell(FolderMachine(tmp_path, isolated=isolated))
-        try:
-            for number, program in enumerate(PROGRAMS):
-                if stopped == "late":
-                    ended = await shell.run(REST.format(program=program), 0.3 if number else 3)
-                    assert (ended.timed_out, ended.shell_ended) == (True, False)
-                    assert (await shell.run("sleep 1000 & f() { echo $1; }; f 'as before'; cat a", 60)).output == (
-                        "as before\nbegun\n"
-                    )
-                else:
-                    (tmp_path / "a").write_text("")
-                    running = asyncio.ensure_future(shell.run(REST.format(program=program), 600))
-                    await until(lambda: (tmp_path / "a").read_text() == "begun\n")
-                    running.cancel()
-                    await asyncio.wait({running})
-                assert (tmp_path / "a").read_text() == "begun\n"
-        finally:
-            await shell.close()
-
-    go(main())
+    shell = Shell(FolderMachine(tmp_path, isolated=isolated))
+    try:
+        for number, program in enumerate(PROGRAMS):
+            if stopped == "late":
+                ended = await shell.run(REST.format(program=program), 0.3 if number else 3)
+                assert (ended.timed_out, ended.shell_ended) == (True, False)
+                assert (await shell.run("sleep 1000 & f() { echo $1; }; f 'as before'; cat a", 60)).output == (
+                    "as before\nbegun\n"
+                )
+            else:
+                (tmp_path / "a").write_text("")
+                running = asyncio.ensure_future(shell.run(REST.format(program=program), 600))
+                await until(lambda: (tmp_path / "a").read_text() == "begun\n")
+                running.cancel()
+                await asyncio.wait({running})
+            assert (tmp_path / "a").read_text() == "begun\n"
+    finally:
+        await shell.close()
 
 
 def _state(pid: int) -> str:

@@ -52,17 +52,13 @@ def test_a_run_reads_changes_and_tests(tmp_path: Path):
     assert (tmp_path / "a.py").read_text() == "def one():\n    return 1\n"
 
 
-def test_output_is_shown_while_it_comes(tmp_path: Path):
+async def test_output_is_shown_while_it_comes(tmp_path: Path):
     pieces: list[str] = []
-
-    async def main() -> None:
-        model = ScriptedModel([call("bash", command="echo one; sleep 0.2; echo two"), "done"])
-        agent = Agent(model, plugins=[WorkTools(lambda run: FolderMachine(tmp_path))])
-        run = agent.prepare("q")
-        run.subscribe(lambda record: isinstance(e := record.event, ToolOutput) and pieces.append(e.text))
-        await agent.launch(run)
-
-    go(main())
+    model = ScriptedModel([call("bash", command="echo one; sleep 0.2; echo two"), "done"])
+    agent = Agent(model, plugins=[WorkTools(lambda run: FolderMachine(tmp_path))])
+    run = agent.prepare("q")
+    run.subscribe(lambda record: isinstance(e := record.event, ToolOutput) and pieces.append(e.text))
+    await agent.launch(run)
     assert "".join(pieces) == "one\ntwo\n"
     assert len(pieces) >= 2
 

@@ -95,22 +95,19 @@ def test_addresses_that_are_private_in_any_form_or_no_web_addresses_are_refused(
             assert re.search(why, refused(url)), url
 
 
-def test_a_server_on_loopback_is_never_reached_unless_allowed():
-    async def main() -> None:
-        async with serving({"/": "secret"}) as site:
-            with pytest.raises(ToolError, match="not a public address"):
-                await GuardedClient().get(site.url)
-            with pytest.raises(ToolError, match="not a public address"):
-                await GuardedClient(allow_hosts=["127.0.0.1:1"]).get(site.url)
-            assert site.requests == []
-            for client in (
-                allowed(site),
-                GuardedClient(allow_hosts=["127.0.0.1"]),
-                GuardedClient(allow_private=True),
-            ):
-                assert (await client.get(site.url)).text == "secret"
-
-    asyncio.run(main())
+async def test_a_server_on_loopback_is_never_reached_unless_allowed():
+    async with serving({"/": "secret"}) as site:
+        with pytest.raises(ToolError, match="not a public address"):
+            await GuardedClient().get(site.url)
+        with pytest.raises(ToolError, match="not a public address"):
+            await GuardedClient(allow_hosts=["127.0.0.1:1"]).get(site.url)
+        assert site.requests == []
+        for client in (
+            allowed(site),
+            GuardedClient(allow_hosts=["127.0.0.1"]),
+            GuardedClient(allow_private=True),
+        ):
+            assert (await client.get(site.url)).text == "secret"
 
 
 KEYS = {"Authorization": SECRET, "X-Api-Key": SECRET, "api-key": SECRET, "Cookie": f"session={SECRET}"}
@@ -120,28 +117,25 @@ def redirecting(status: int, to: str):
     return lambda _: web.Response(status=status, headers={"Location": to, "Set-Cookie": f"session={SECRET}"})
 
 
-def test_a_redirect_is_judged_like_a_first_request():
-    async def main() -> None:
-        pages: dict[str, Any] = {}
-        async with serving({"*": "inner secret"}) as inner, serving(pages) as outer:
-            for target in (
-                f"http://127.0.0.1:{inner.port}/inner",
-                f"http://localhost:{inner.port}/inner",
-                f"http://[::ffff:127.0.0.1]:{inner.port}/",
-                f"http://2130706433:{inner.port}/",
-                f"//127.0.0.1:{inner.port}/x",
-                "file:///etc/passwd",
-                "http://u:p@example.org/",
-            ):
-                pages["/go"] = redirecting(302, target)
-                with row(target), pytest.raises(ToolError):
-                    await allowed(outer).get(f"{outer.url}/go")
-            assert inner.requests == []
-
-    asyncio.run(main())
+async def test_a_redirect_is_judged_like_a_first_request():
+    pages: dict[str, Any] = {}
+    async with serving({"*": "inner secret"}) as inner, serving(pages) as outer:
+        for target in (
+            f"http://127.0.0.1:{inner.port}/inner",
+            f"http://localhost:{inner.port}/inner",
+            f"http://[::ffff:127.0.0.1]:{inner.port}/",
+            f"http://2130706433:{inner.port}/",
+            f"//127.0.0.1:{inner.port}/x",
+            "file:///etc/passwd",
+            "http://u:p@example.org/",
+        ):
+            pages["/go"] = redirecting(302, target)
+            with row(target), pytest.raises(ToolError):
+                await allowed(outer).get(f"{outer.url}/go")
+        assert inner.requests == []
 
 
-def test_redirects_are_followed_to_an_end():
+async def test_redirects_are_followed_to_an_end():
     def hop(request: web.Request) -> web.Response:
         left = int(request.query["left"])
         return (
@@ -150,51 +144,42 @@ def test_redirects_are_followed_to_an_end():
             else web.Response(status=307, headers={"Location": f"/hop?left={left - 1}"})
         )
 
-    async def main() -> None:
-        async with serving({"/hop": hop}) as site:
-            answer = await allowed(site).get(f"{site.url}/hop?left=5")
-            assert (answer.text, answer.url) == ("there", f"{site.url}/hop?left=0")
-            with pytest.raises(ToolError, match="redirects more than 5 times"):
-                await allowed(site).get(f"{site.url}/hop?left=6")
-
-    asyncio.run(main())
+    async with serving({"/hop": hop}) as site:
+        answer = await allowed(site).get(f"{site.url}/hop?left=5")
+        assert (answer.text, answer.url) == ("there", f"{site.url}/hop?left=0")
+        with pytest.raises(ToolError, match="redirects more than 5 times"):
+            await allowed(site).get(f"{site.url}/hop?left=6")
 
 
 STATUSES = (301, 302, 303, 307, 308)
 
 
-def test_keys_and_bodies_do_not_travel_to_another_host():
-    async def main() -> None:
-        pages: dict[str, Any] = {}
-        async with serving({"*": "ok"}) as other, serving(pages) as first:
-            pages.update({f"/{status}": redirecting(status, f"{other.url}/b") for status in STATUSES})
-            client = GuardedClient(allow_hosts=["127.0.0.1"])
-            for status in STATUSES:
-                await client.get(f"{first.url}/{status}", headers=KEYS)
-                assert first.requests[-1].headers["authorization"] == SECRET
-                assert other.requests[-1].method == "GET"
-            assert len(other.requests) == len(STATUSES)
-            assert SECRET not in str(other.requests)
-            for method, status in product(("POST", "PUT", "DELETE"), STATUSES):
-                message = rf"refused: 127.0.0.1 redirects a {method} request to 127.0.0.1"
-                with row(method, status), pytest.raises(ToolError, match=message):
-                    await client.request(method, f"{first.url}/{status}", headers=KEYS, json={"key": SECRET})
-            assert len(other.requests) == len(STATUSES)
-
-    asyncio.run(main())
+async def test_keys_and_bodies_do_not_travel_to_another_host():
+    pages: dict[str, Any] = {}
+    async with serving({"*": "ok"}) as other, serving(pages) as first:
+        pages.update({f"/{status}": redirecting(status, f"{other.url}/b") for status in STATUSES})
+        client = GuardedClient(allow_hosts=["127.0.0.1"])
+        for status in STATUSES:
+            await client.get(f"{first.url}/{status}", headers=KEYS)
+            assert first.requests[-1].headers["authorization"] == SECRET
+            assert other.requests[-1].method == "GET"
+        assert len(other.requests) == len(STATUSES)
+        assert SECRET not in str(other.requests)
+        for method, status in product(("POST", "PUT", "DELETE"), STATUSES):
+            message = rf"refused: 127.0.0.1 redirects a {method} request to 127.0.0.1"
+            with row(method, status), pytest.raises(ToolError, match=message):
+                await client.request(method, f"{first.url}/{status}", headers=KEYS, json={"key": SECRET})
+        assert len(other.requests) == len(STATUSES)
 
 
-def test_a_body_follows_within_its_host():
-    async def main() -> None:
-        async with serving({"/a": lambda _: web.Response(status=308, headers={"Location": "/b"}), "/b": "ok"}) as site:
-            await allowed(site).request("POST", f"{site.url}/a", headers=KEYS, json={"key": SECRET})
-            first, second = site.requests
-            assert (second.method, second.body, second.headers["x-api-key"]) == ("POST", first.body, SECRET)
-
-    asyncio.run(main())
+async def test_a_body_follows_within_its_host():
+    async with serving({"/a": lambda _: web.Response(status=308, headers={"Location": "/b"}), "/b": "ok"}) as site:
+        await allowed(site).request("POST", f"{site.url}/a", headers=KEYS, json={"key": SECRET})
+        first, second = site.requests
+        assert (second.method, second.body, second.headers["x-api-key"]) == ("POST", first.body, SECRET)
 
 
-def test_a_name_that_changes_its_address_gains_nothing(monkeypatch: pytest.MonkeyPatch):
+async def test_a_name_that_changes_its_address_gains_nothing(monkeypatch: pytest.MonkeyPatch):
     """DNS rebinding: 127.0.0.2 plays the public address, 127.0.0.1 the one that must not be reached."""
     try:
         with socket.create_server(("127.0.0.2", 0)):
@@ -202,41 +187,34 @@ def test_a_name_that_changes_its_address_gains_nothing(monkeypatch: pytest.Monke
     except OSError:
         pytest.skip("this system has one loopback address only")
     monkeypatch.setattr(http_client, "is_public", lambda address: address == "127.0.0.2")
+    answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]
+    lookups: list[str] = []
 
-    async def main() -> None:
-        answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]
-        lookups: list[str] = []
+    async def changing(host: str, port: int) -> list[str]:
+        lookups.append(host)
+        return answers[len(lookups) - 1]
 
-        async def changing(host: str, port: int) -> list[str]:
-            lookups.append(host)
-            return answers[len(lookups) - 1]
-
-        async with serving(
-            {"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2"
-        ) as site:
-            client = GuardedClient(resolver=changing)
-            url = f"http://rebind.example:{site.port}/"
-            assert (await client.get(url)).text == "public"
-            assert lookups == ["rebind.example"], "one look-up for check and connection"
-            for _ in range(3):
-                with pytest.raises(ToolError, match="not a public address"):
-                    await client.get(url)
-            assert len(site.requests) == 1
-
-    asyncio.run(main())
+    async with serving(
+        {"/": lambda _: web.Response(text="public", headers={"Connection": "close"})}, "127.0.0.2"
+    ) as site:
+        client = GuardedClient(resolver=changing)
+        url = f"http://rebind.example:{site.port}/"
+        assert (await client.get(url)).text == "public"
+        assert lookups == ["rebind.example"], "one look-up for check and connection"
+        for _ in range(3):
+            with pytest.raises(ToolError, match="not a public address"):
+                await client.get(url)
+        assert len(site.requests) == 1
 
 
-def test_a_name_that_resolves_inside_is_refused_and_not_connected():
+async def test_a_name_that_resolves_inside_is_refused_and_not_connected():
     async def inside(host: str, port: int) -> list[str]:
         return ["::ffff:127.0.0.1"]
 
-    async def main() -> None:
-        async with serving({"/": "secret"}) as site:
-            with pytest.raises(ToolError, match="not a public address"):
-                await GuardedClient(resolver=inside).get(f"http://innocent.example:{site.port}/")
-            assert site.requests == []
-
-    asyncio.run(main())
+    async with serving({"/": "secret"}) as site:
+        with pytest.raises(ToolError, match="not a public address"):
+            await GuardedClient(resolver=inside).get(f"http://innocent.example:{site.port}/")
+        assert site.requests == []
 
 
 def test_failures_name_the_host_and_never_the_query():
@@ -274,15 +252,12 @@ def test_one_session_per_loop_closed_with_it():
     gc.collect()  # an unclosed session would warn here, and warnings are errors
 
 
-def test_close_and_go_on():
-    async def main() -> None:
-        async with serving({"/": "ok"}) as site:
-            client = allowed(site)
-            await client.get(site.url)
-            await client.close()
-            assert (await client.get(site.url)).status == 200
-
-    asyncio.run(main())
+async def test_close_and_go_on():
+    async with serving({"/": "ok"}) as site:
+        client = allowed(site)
+        await client.get(site.url)
+        await client.close()
+        assert (await client.get(site.url)).status == 200
 
 
 def test_a_client_that_is_dropped_is_gone_at_once_and_its_connections_are_closed():
@@ -305,24 +280,20 @@ def test_a_client_that_is_dropped_is_gone_at_once_and_its_connections_are_closed
         gc.enable()
 
 
-def test_a_client_in_a_garbage_cycle_leaves_no_connection_open():
+async def test_a_client_in_a_garbage_cycle_leaves_no_connection_open():
     """An agent and its tools often are one. An unclosed session would warn, and warnings are errors."""
+    async with serving({"*": "ok"}) as site:
+        client: Any = allowed(site)
+        await client.get(f"{site.url}/a")
+        session = next(iter(client._sessions.values()))[0]
+        client.itself = client
+        del client
+        gc.collect()
+        await until(lambda: session.closed)
 
-    async def main() -> None:
-        async with serving({"*": "ok"}) as site:
-            client: Any = allowed(site)
-            await client.get(f"{site.url}/a")
-            session = next(iter(client._sessions.values()))[0]
-            client.itself = client
-            del client
-            gc.collect()
-            await until(lambda: session.closed)
-
-        async with serving({"*": "ok"}) as site:
-            client = allowed(site)
-            await client.get(f"{site.url}/a")
-            client.itself = client
-            del client
-            gc.collect()
-
-    asyncio.run(main())
+    async with serving({"*": "ok"}) as site:
+        client = allowed(site)
+        await client.get(f"{site.url}/a")
+        client.itself = client
+        del client
+        gc.collect()

@@ -113,17 +113,14 @@ def test_json_that_is_not_what_was_promised():
     ],
     ids=["cut short", "another protocol", "nothing", "endless headers", "zeros"],
 )
-def test_answers_that_are_not_http(answer: bytes):
-    async def main() -> None:
-        async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(answer)
-            writer.close()
+async def test_answers_that_are_not_http(answer: bytes):
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
 
-        server = await asyncio.start_server(speak, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        async with server:
-            with pytest.raises(ToolError, match=r"could not reach 127\.0\.0\.1"):
-                await GuardedClient(allow_private=True, timeout=60).get(f"http://127.0.0.1:{port}/")
-
-    asyncio.run(main())
+    server = await asyncio.start_server(speak, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        with pytest.raises(ToolError, match=r"could not reach 127\.0\.0\.1"):
+            await GuardedClient(allow_private=True, timeout=60).get(f"http://127.0.0.1:{port}/")

@@ -82,14 +82,11 @@ def test_errors_are_reported(status: int, message: str):
         fetch({"/": lambda _: web.Response(status=status, text="<b>sorry</b>")})
 
 
-def test_the_guard_is_on_by_default():
-    async def main() -> None:
-        async with serving({"/": "inside"}) as site:
-            with pytest.raises(ToolError, match="not a public address"):
-                await use(http_fetch(), url=site.url)
-            assert site.requests == []
-
-    asyncio.run(main())
+async def test_the_guard_is_on_by_default():
+    async with serving({"/": "inside"}) as site:
+        with pytest.raises(ToolError, match="not a public address"):
+            await use(http_fetch(), url=site.url)
+        assert site.requests == []
 
 
 def test_addresses_without_a_scheme():

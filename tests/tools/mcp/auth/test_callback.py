@@ -20,30 +20,27 @@ async def visited(address: str, method: str = "GET") -> int:
         return page.status
 
 
-def test_only_the_request_with_the_state_counts():
-    async def main() -> None:
-        listener = CallbackListener()
-        waiting = asyncio.ensure_future(listener.wait(STATE))
-        base, right = listener.address, f"{listener.address}?code=the-code&state={STATE}"
-        wrong = (
-            f"{base}?code=evil&state=other",
-            f"{base}?code=evil",
-            f"{base}?state={STATE}&state=x&code=evil",
-            f"{base}?state=%C3%A9&code=evil",
-            f"{base}?state=%ED%A0%80%FF%00&code=evil",
-            right.replace("/callback", "/other"),
-        )
-        assert [await visited(address) for address in wrong] == [404] * len(wrong)
-        assert await visited(right, "POST") == 404
-        _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
-        writer.write(b"x" * 40_000)
-        writer.close()
-        assert not waiting.done()
-        assert await visited(right) == 200
-        assert (await waiting)["code"] == "the-code"
-        listener.close()
-
-    go(main())
+async def test_only_the_request_with_the_state_counts():
+    listener = CallbackListener()
+    waiting = asyncio.ensure_future(listener.wait(STATE))
+    base, right = listener.address, f"{listener.address}?code=the-code&state={STATE}"
+    wrong = (
+        f"{base}?code=evil&state=other",
+        f"{base}?code=evil",
+        f"{base}?state={STATE}&state=x&code=evil",
+        f"{base}?state=%C3%A9&code=evil",
+        f"{base}?state=%ED%A0%80%FF%00&code=evil",
+        right.replace("/callback", "/other"),
+    )
+    assert [await visited(address) for address in wrong] == [404] * len(wrong)
+    assert await visited(right, "POST") == 404
+    _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    writer.write(b"x" * 40_000)
+    writer.close()
+    assert not waiting.done()
+    assert await visited(right) == 200
+    assert (await waiting)["code"] == "the-code"
+    listener.close()
 
 
 @pytest.mark.parametrize(

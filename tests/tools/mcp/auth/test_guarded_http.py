@@ -48,17 +48,14 @@ def test_an_address_that_is_not_called():
             assert isinstance(caught.value, RefusedAddressError), caught.value
 
 
-def test_a_server_on_this_machine_may_lead_to_this_machine_and_its_host_is_told():
-    async def main() -> None:
-        async with serving({"/token": {"ok": 1}, "/big": "x" * 300_000}) as site:
-            http = GuardedHttp(f"http://localhost:{site.port}/mcp")
-            response = await http.send(httpx2.Request("GET", f"http://localhost:{site.port}/token"))
-            assert response.json() == {"ok": 1}
-            assert site.requests[0].headers["host"] == f"localhost:{site.port}"
-            with pytest.raises(RefusedAddressError, match="larger than"):
-                await http.send(httpx2.Request("GET", f"{site.url}/big"))
-
-    go(main())
+async def test_a_server_on_this_machine_may_lead_to_this_machine_and_its_host_is_told():
+    async with serving({"/token": {"ok": 1}, "/big": "x" * 300_000}) as site:
+        http = GuardedHttp(f"http://localhost:{site.port}/mcp")
+        response = await http.send(httpx2.Request("GET", f"http://localhost:{site.port}/token"))
+        assert response.json() == {"ok": 1}
+        assert site.requests[0].headers["host"] == f"localhost:{site.port}"
+        with pytest.raises(RefusedAddressError, match="larger than"):
+            await http.send(httpx2.Request("GET", f"{site.url}/big"))
 
 
 @pytest.fixture
