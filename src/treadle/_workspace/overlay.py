@@ -71,7 +71,7 @@ class Overlay:
             self.enter += ["--user", "--preserve-credentials"]
             ids = ["--uid", str(os.getuid()), "--gid", str(os.getgid())]
             self.as_person = ["--unshare-user", *ids]
-        self.close = weakref.finalize(self, _end, process)
+        self.close = weakref.finalize(self, process.communicate)  # the end of its input ends it
 
     def written(self, where: str) -> set[str] | None:
         """The names in a folder that the run has written or removed; None where all of it is the run's own."""
@@ -94,10 +94,6 @@ class Overlay:
 def layers_of(own: Path) -> Path:
     """Where the layers of a run lie: beside the folder that it would have without."""
     return own.with_name(f"{own.name}.layers")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.communicate()  # the end of its input ends it
 
 
 def _mounts_below(source: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import object_schema
-from treadle._tools.sandbox.base import CodeResult, SandboxLimits
+from treadle._tools.sandbox.base import SandboxLimits
 from treadle._tools.sandbox.bwrap import BwrapSandbox, Language
 from treadle._tools.sandbox.monty import MontySession
 from treadle._types.errors import ConfigError
@@ -51,7 +51,7 @@ def code_exec(
             result = await MontySession(limits, folder=folder, write=write).run(code)
         else:
             result = await BwrapSandbox(limits, folder=folder).run(code, cast("Language", language))
-        return _response(result)
+        return ToolResponse(result.text(_MAX_CHARS), error=bool(result.error))
 
     properties: dict[str, Any] = {
         "code": {"type": "string", "minLength": 1, "maxLength": _MAX_CHARS, "description": "The whole program."}
@@ -75,7 +75,3 @@ def code_exec(
         effect="pure" if not write and not folder else "unsafe",
         untrusted=f"files in {folder}" if folder else False,
     )
-
-
-def _response(result: CodeResult) -> ToolResponse:
-    return ToolResponse(result.text(_MAX_CHARS), error=bool(result.error))

@@ -305,7 +305,8 @@ class McpServer:
                     state.session = session
                     return session
             if stderr_tail:
-                reason += f"; it wrote: {_masked(stderr_tail)}"
+                # Without secrets: it goes to the log and to the model.
+                reason += f"; it wrote: {process_redactor.text(' '.join(stderr_tail.split())[-600:])}"
             logger.warning("the MCP server %r cannot be reached: %s", self.name, reason)
             raise ToolError(f"the MCP server {self.name!r} cannot be reached: {reason}")
 
@@ -320,11 +321,6 @@ def _abandon(states: Mapping[asyncio.AbstractEventLoop, _LoopState]) -> None:
         if state.session is not None and not loop.is_closed():
             with suppress(RuntimeError):  # it has just been closed
                 loop.call_soon_threadsafe(state.session.abandon)
-
-
-def _masked(words: str) -> str:
-    """Shorten what a server wrote to its standard error and remove secrets: it goes to the log and to the model."""
-    return process_redactor.text(" ".join(words.split())[-600:])
 
 
 class RemoteCall:

@@ -28,7 +28,9 @@ def measure(root: int, enough: int = 0, scratch: tuple[str, ...] = ()) -> TreeUs
     resident = [_resident(pid) for pid in pids]
     if sum(resident) > enough:
         resident = [_proportional(pid) for pid in pids]
-    return TreeUse(sum(resident), sum(_threads(pid) for pid in pids), _files(pids[-1], scratch))
+    # In the file systems that the innermost process has as these folders, where they are not ours.
+    files = sum(_own_files(f"/proc/{pids[-1]}/root", folder) for folder in scratch)
+    return TreeUse(sum(resident), sum(_threads(pid) for pid in pids), files)
 
 
 def descendants(root: int) -> list[int]:
@@ -74,11 +76,6 @@ def _threads(pid: int) -> int:
     with suppress(OSError):
         return len(os.listdir(f"/proc/{pid}/task"))
     return 0
-
-
-def _files(pid: int, folders: tuple[str, ...]) -> int:
-    """How many files are in the file systems that this process has as `folders`, where they are not ours."""
-    return sum(_own_files(f"/proc/{pid}/root", folder) for folder in folders)
 
 
 def _own_files(root: str, folder: str) -> int:

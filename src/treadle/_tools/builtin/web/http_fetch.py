@@ -61,9 +61,11 @@ def http_fetch(
     async def http_fetch(url: _Address, start: _Start = 0) -> Page | ToolResponse:
         """Fetch a web page or file from an http(s) address and return its readable text and links. Long texts come in
         parts."""
+        # `example.org/page` and `example.org:8080` get https; an address with a scheme stays as it is.
+        url = url.strip() if re.match(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d)", url) else f"https://{url.strip()}"
         accept = {"Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.8"}
         try:
-            response = await web.get(_with_scheme(url.strip()), headers=accept, leave=False)
+            response = await web.get(url, headers=accept, leave=False)
         except LeadsElsewhere as redirect:
             return ToolResponse(str(redirect), instead={"url": redirect.url})
         check_status(response, f"{urlsplit(response.url).hostname}")
@@ -73,11 +75,6 @@ def http_fetch(
         return _part(page, start, max_chars)
 
     return http_fetch
-
-
-def _with_scheme(url: str) -> str:
-    """`example.org/page` and `example.org:8080` get https; an address with a scheme stays as it is."""
-    return url if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:(?!\d)", url) else f"https://{url}"
 
 
 def _read(response: HttpResponse, max_links: int) -> Page | None:

@@ -51,8 +51,8 @@ class CallbackListener:
         async def answer(request: web.BaseRequest) -> web.Response:
             query = request.query
             params = {name: value for name, value in query.items() if len(query.getall(name)) == 1}
-            ours = (request.method, request.path) == ("GET", "/callback") and _same(params.get("state", ""), state)
-            if not ours:
+            same = secrets.compare_digest(params.get("state", "").encode(), state.encode())  # texts may be ASCII only
+            if (request.method, request.path) != ("GET", "/callback") or not same:
                 return web.Response(status=404, text="not found", headers=_HEADERS)
             if not arrived.done():
                 arrived.set_result(params)
@@ -77,10 +77,6 @@ class CallbackListener:
 def plain_code(text: str) -> str:
     """An OAuth error code. Nothing else that a server writes is repeated: it may be meant for the model."""
     return text if re.fullmatch(r"[a-z_]{1,40}", text) else "an error without a known code"
-
-
-def _same(received: str, state: str) -> bool:
-    return secrets.compare_digest(received.encode(), state.encode())  # as bytes: texts may be ASCII only
 
 
 def _bound(port: int) -> socket.socket:

@@ -193,7 +193,8 @@ class LoginProvider(OAuthClientProvider):
 
     def _scope_to_ask(self, challenge: httpx2.Response) -> str:
         """Compute the scope to ask for, so that the refused call will work and all earlier ones still do."""
-        wanted, tokens = _wanted_scope(challenge), self.context.current_tokens
+        tokens = self.context.current_tokens
+        wanted = _sayable(extract_scope_from_www_auth(challenge)) if challenge.status_code == 403 else ""
         held = union_scopes(self._auth.scope, tokens.scope if tokens is not None else None)
         return (_sayable(union_scopes(held, wanted)) or wanted) if wanted else ""
 
@@ -330,10 +331,6 @@ def _is_challenge(response: httpx2.Response) -> bool:
     return response.status_code == 401 or (
         response.status_code == 403 and "insufficient_scope" in response.headers.get("www-authenticate", "")
     )
-
-
-def _wanted_scope(response: httpx2.Response) -> str:
-    return _sayable(extract_scope_from_www_auth(response)) if response.status_code == 403 else ""
 
 
 def _sayable(scope: str | None) -> str:
