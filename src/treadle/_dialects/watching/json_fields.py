@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from treadle._dialects.reading.shapes import ANSWER_KEYS, ARGS_KEYS, FINAL_NAMES, NAME_KEYS, THOUGHT_KEYS
 from treadle._dialects.watching.base import Piece
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
+_OPENING = re.compile(r"[{\[]")
+_RUN = re.compile(r'[^"\\]*')
+_UNICODE = re.compile(r"\\u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?")
 
 
 class _Level:
@@ -65,7 +67,7 @@ class JsonFields:
 
     def _between(self, held: str, position: int) -> int:
         if not self._levels:
-            start = _opening().search(held, position)
+            start = _OPENING.search(held, position)
             if start is None:
                 return len(held)
             self._levels.append(_Level(start.group() == "{", None))
@@ -106,7 +108,7 @@ class JsonFields:
         return level.owner.name if self._is_arguments(level) and level.owner is not None else level.name
 
     def _in_text(self, held: str, position: int, pieces: list[Piece]) -> int:
-        found = _run().match(held, position)
+        found = _RUN.match(held, position)
         assert found is not None
         if found.end() > position:
             self._add(found.group(), pieces)
@@ -123,7 +125,7 @@ class JsonFields:
         if code != "u":
             self._add(_ESCAPES.get(code, "\\" + code), pieces)
             return position + 2
-        found = _unicode().match(held, position)
+        found = _UNICODE.match(held, position)
         if found is None:
             if len(held) < position + 12:
                 return position
@@ -160,18 +162,3 @@ class JsonFields:
         if self._shown_as == "answer":
             self._answered = True
         self._string, self._shown_as = None, ""
-
-
-@cache
-def _opening() -> re.Pattern[str]:
-    return re.compile(r"[{\[]")
-
-
-@cache
-def _run() -> re.Pattern[str]:
-    return re.compile(r'[^"\\]*')
-
-
-@cache
-def _unicode() -> re.Pattern[str]:
-    return re.compile(r"\\u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?")
