@@ -132,14 +132,12 @@ def _tagged(result: ToolMessage) -> list[Part]:
     """A result between tags that its content cannot close."""
     opening = TextPart(f'<result tool="{safe_name(result)}"{" error" if result.error else ""}>')
     inner = [
-        TextPart(_without_result_tags(part.text)) if isinstance(part, TextPart) else part
+        TextPart(re.sub(r"<(/?)(?=result\b)", r"<\1_", part.text, flags=re.IGNORECASE))
+        if isinstance(part, TextPart)
+        else part
         for part in content_parts(result)
     ]
     return [opening, *inner, TextPart("</result>")]
-
-
-def _without_result_tags(text: str) -> str:
-    return re.sub(r"<(/?)(?=result\b)", r"<\1_", text, flags=re.IGNORECASE)
 
 
 def to_tool_calls(parsed: Sequence[ParsedCall], raw: str) -> tuple[ToolCall, ...]:

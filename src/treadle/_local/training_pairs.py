@@ -85,7 +85,7 @@ class _Learner:
         self._renderer = Renderer(dialect, Settings(), Profile(grammar=True))
 
     def request(self, state: RunState) -> list[dict[str, str]]:
-        return _as_chat(self._renderer.prepare(state))
+        return [_as_entry(message) for message in self._renderer.prepare(state)]
 
     def reply(self, done: ThinkDone, state: RunState) -> str | None:
         calls = done.message.calls
@@ -113,10 +113,6 @@ class _Learner:
         if format is None or format.schema is None:
             return reply
         return None if checker(format.schema).validate(msgspec.json.decode(reply)) else reply
-
-
-def _as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [_as_entry(message) for message in messages]
 
 
 def _as_entry(message: Message) -> dict[str, str]:

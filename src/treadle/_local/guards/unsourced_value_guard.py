@@ -155,12 +155,9 @@ def _required_values(args: dict[str, Any], tool: Tool) -> Iterator[str]:
 def _unsourced(run: RunContext, args: dict[str, Any], tool: Tool, sources: tuple[str, ...]) -> str:
     """Return the first value of a call that was made up."""
     values = list(_required_values(args, tool))
-    value = next((value for text in values for value in _unsourced_ids(text, sources)), "")
+    unsourced = (id for text in values for id in ids(text) if not any(mentions(source, id) for source in sources))
+    value = next((f'"{id}"' for id in unsourced), "")
     return _unsourced_numbers(run, values, sources) if not value and lacks_adapter(run) else value
-
-
-def _unsourced_ids(text: str, sources: tuple[str, ...]) -> Iterator[str]:
-    return (f'"{id}"' for id in ids(text) if not any(mentions(source, id) for source in sources))
 
 
 def _unsourced_numbers(run: RunContext, values: list[str], sources: tuple[str, ...]) -> str:

@@ -74,13 +74,10 @@ def hub_headers(url: str) -> dict[str, str]:
     return {"Authorization": f"Basic {b64encode(f'{entry[0]}:{entry[2]}'.encode()).decode()}"} if entry else {}
 
 
-def hub_url(weights: Weights) -> str:
-    return f"{hub_base()}/{weights.repo}/resolve/{quote(weights.revision, safe='')}/{weights.file}"
-
-
 def from_hub(weights: Weights, part: Path, progress: Progress) -> None:
     """Download into `part`, continuing where an earlier attempt stopped."""
-    run_here(_download(hub_url(weights), weights, part, progress))
+    url = f"{hub_base()}/{weights.repo}/resolve/{quote(weights.revision, safe='')}/{weights.file}"
+    run_here(_download(url, weights, part, progress))
 
 
 def run_here(work: Coroutine[Any, Any, T]) -> T:

@@ -115,7 +115,7 @@ def note_of(path: Path) -> Path:
 def downloaded(name: HubName, models: Path) -> Path | None:
     """The file, if an earlier download is complete."""
     folder = models / folder_of(name)
-    files = [name.file] if name.file else [_relative(path, folder) for path in folder.rglob("*.gguf")]
+    files = [name.file] if name.file else [path.relative_to(folder).as_posix() for path in folder.rglob("*.gguf")]
     while file := (name.file if name.file in files else pick(files)):
         path, note = folder / file, note_of(folder / file)
         if path.is_file() and note.is_file() and path.stat().st_size == _noted(note).size:
@@ -139,10 +139,6 @@ def _noted(note: Path) -> Weights:
         return msgspec.json.decode(note.read_bytes(), type=Weights)
     except (OSError, msgspec.DecodeError):
         return Weights("", "", "", -1, "")
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
 
 
 def _files(name: HubName) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from treadle._models.anthropic.reader import MessagesReader
 from treadle._models.anthropic.wire import API, MessagesWriter
@@ -20,10 +19,6 @@ MAX_CONTINUATIONS = 9
 _FILES = "files-api-2025-04-14"
 _BETA = {"web_fetch_20250910": "web-fetch-2025-09-10", "code_execution_20250825": "code-execution-2025-08-25"}
 """What has to be asked for in a header before these tools can be declared."""
-
-
-def _is(tool: Any, kind: str) -> bool:
-    return tool.get("type") == kind
 
 
 class AnthropicModel(HttpModel):
@@ -50,9 +45,8 @@ class AnthropicModel(HttpModel):
 
     def _endpoint(self, streaming: bool) -> Endpoint:
         # Named in every request: a message may refer to a file that was uploaded there.
-        features = [_FILES] + [
-            feature for kind, feature in _BETA.items() if any(_is(tool, kind) for tool in self._provider_tools)
-        ]
+        kinds = {tool.get("type") for tool in self._provider_tools}
+        features = [_FILES, *(feature for kind, feature in _BETA.items() if kind in kinds)]
         endpoint = super()._endpoint(streaming)
         if "anthropic-beta" not in endpoint.headers:
             endpoint.headers = {**endpoint.headers, "anthropic-beta": ",".join(features)}

@@ -115,7 +115,7 @@ class ConverseReader(BlockReader):
     def _complete_block(self, index: int) -> dict[str, Any]:
         block, text = self._blocks[index], "".join(self._pieces[index])
         if "text" in block:
-            return {"text": text} | _citations(block)
+            return {"text": text} | ({"citations": block["citations"]} if "citations" in block else {})
         if "reasoningText" in as_dict(block.get("reasoningContent")):
             return {"reasoningContent": {"reasoningText": _thought(block) | {"text": text}}}
         if index in self._slots:
@@ -157,7 +157,3 @@ class ConverseReader(BlockReader):
 
 def _thought(block: dict[str, Any]) -> dict[str, Any]:
     return as_dict(as_dict(block.get("reasoningContent")).get("reasoningText"))
-
-
-def _citations(block: dict[str, Any]) -> dict[str, Any]:
-    return {"citations": block["citations"]} if "citations" in block else {}

@@ -110,14 +110,10 @@ def _media(part: MediaPart) -> dict[str, Any]:
             f"Bedrock fetches nothing from an address ({part.url[:80]}): pass its bytes, or an s3:// address"
         )
     if isinstance(part, ImagePart):
-        return {"image": {"format": _format_of(mime), "source": source}}
+        return {"image": {"format": mime.rpartition("/")[2].replace("jpg", "jpeg") or "png", "source": source}}
     # Names with other characters are refused.
     name = re.sub(r"[^\w()\[\] -]", "-", part.name.rpartition(".")[0] or part.name, flags=re.ASCII)[:200]
     return {"document": {"format": "pdf", "name": name.strip() or "file", "source": source}}
-
-
-def _format_of(mime: str) -> str:
-    return mime.rpartition("/")[2].replace("jpg", "jpeg") or "png"
 
 
 def _use(call: ToolCall) -> dict[str, Any]:
