@@ -262,7 +262,7 @@ async def test_variables_come_back_after_a_crash_and_nothing_is_done_twice():
         # While the second mail is sent: nobody knows whether it was.
         "sending": (
             lambda e: isinstance(e, ToolStarted) and e.call.id == "call_2_0.0",
-            "outcome of this call is unknown",
+            "outcome of this call of 'send_mail' is unknown",
             [],
         ),
         # After it was sent, before the code ended: it is not sent again.
