@@ -43,6 +43,7 @@ def test_a_later_constraint_takes_the_place_of_the_earlier():
 
 
 def test_once_told_to_answer_a_run_stays_told():
+    assert state_of(HELD, ev.AnswerOnly("in circles")).constraints.next is UNCONSTRAINED
     state = state_of(HELD, ev.AnswerOnly("in circles"), reply(ToolCall("c", "echo")), ev.PhaseChanged("x"))
     assert state.constraints.answer_only == "in circles"
     assert not state.constraints.next.must_act

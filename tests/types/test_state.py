@@ -68,37 +68,7 @@ def test_every_message_of_the_history_can_be_addressed():
     assert shown(state) == ["user: a", "user: c", "user: q"]
 
 
-def test_a_question_of_parts_is_asked_as_it_is_and_named_by_its_text():
-    parts = (TextPart("what is this?"), ImagePart(data="aGk="))
-    state = state_of(ev.RunStarted(parts), start=False)
-    assert state.question == "what is this?"
-    assert window(state) == [UserMessage(parts, pinned=True)]
-
-
-def test_what_was_known_of_the_model_is_part_of_the_log():
-    assert state_of(ev.RunStarted("q", profile=Profile(window=9)), start=False).profile.window == 9
-    assert state_of().profile == Profile()
-
-
-def test_position_and_time_are_those_of_the_last_record():
-    state = state_of(ev.PhaseChanged("thinking"), ev.AnswerStarted("loop"))
-    assert (state.seq, state.created, state.updated, state.phase) == (2, 100.0, 102.0, "thinking")
-
-
 # ---- replies and calls
-
-
-def test_a_reply_with_an_answer_proposes_it():
-    state = state_of(reply(text="42", answer="42", iteration=3))
-    assert (state.answer.candidate, state.answer.pending, state.iteration) == ("42", True, 3)
-    assert state.calls.pending() == []
-
-
-def test_a_reply_with_calls_opens_them_and_proposes_nothing():
-    state = state_of(reply(ADD, ECHO, answer="too early", thought="first add"))
-    assert state.answer.candidate is None
-    assert [call.call for call in state.calls.pending()] == [ADD, ECHO]
-    assert state.turn.thought == "first add"
 
 
 def test_an_unreadable_reply_is_counted_until_one_can_be_read():
@@ -267,17 +237,6 @@ def test_advice_that_a_plan_has_made_use_of_is_not_remembered(record: Any):
     assert state_of(advice, record).turn.replies == {}
 
 
-def test_a_conversation_call_that_has_not_ended_is_known():
-    assert state_of(ev.ThinkStarted("repair", 1)).turn.thinking == "repair"
-    assert state_of(ev.ThinkStarted("planner", 1)).turn.thinking == ""
-    assert state_of(ev.ThinkStarted("loop", 1), reply(answer="x")).turn.thinking == ""
-
-
-def test_a_repair_is_part_of_the_conversation():
-    state = state_of(ev.ThinkDone("repair", 2, AssistantMessage("42"), answer="42"))
-    assert (state.answer.candidate, state.conversation.window[-1].component) == ("42", "repair")
-
-
 # ---- what leaves the window
 
 
@@ -377,14 +336,6 @@ def test_the_names_of_the_tools_follow_their_changes():
 # ---- pauses, notes, plans, the end
 
 
-def test_a_pause_lasts_until_it_is_resumed_or_the_run_ends():
-    pause = ev.Paused("approval", (ADD,))
-    assert state_of(pause).paused == pause
-    assert state_of(pause, ev.Resumed()).paused is None
-    ended = state_of(pause, ev.RunFinished("cancelled", success=False))
-    assert (ended.paused, ended.finished) == (None, ev.RunFinished("cancelled", success=False))
-
-
 def test_the_latest_decision_about_a_call_counts():
     state = state_of(ev.Approved("c1", False), ev.Approved("c1", True, by="ann"), ev.Approved("c2", False))
     assert (state.calls.approvals["c1"].allow, state.calls.approvals["c1"].by, state.calls.approvals["c2"].allow) == (
@@ -392,18 +343,6 @@ def test_the_latest_decision_about_a_call_counts():
         "ann",
         False,
     )
-
-
-def test_notes_of_a_component_are_kept_in_order():
-    state = state_of(ev.Noted("a", {"n": 1}), ev.Noted("b", {"n": 2}), ev.Noted("a", {"n": 3}))
-    assert state.notes == {"a": [{"n": 1}, {"n": 3}], "b": [{"n": 2}]}
-
-
-def test_the_latest_plan_counts_and_the_loop_is_known_to_have_started():
-    steps = (ev.PlanStep("one", done=True),)
-    state = state_of(ev.PlanChanged((ev.PlanStep("old"),)), ev.PlanChanged(steps), ev.LoopStarted())
-    assert (state.plan, state.loop_started) == (steps, True)
-    assert not state_of().loop_started
 
 
 # ---- DAG runs

@@ -165,3 +165,11 @@ async def test_out_of_budget_every_call_is_answered_first():
     await out_of_budget(raising, error)
     assert raising.ending.raises is error
     assert finished(raising).answer == "so far"
+
+
+async def test_a_message_that_arrived_meanwhile_is_answered_first():
+    run = await ready()
+    run.inbox.send("and in euros?")
+    await conclude(run, "42", "answer")
+    assert run.state.finished is None
+    assert len(recorded(run, ev.Injected)) == 1

@@ -48,13 +48,6 @@ async def test_a_fallback_that_speaks_the_same_dialect_changes_nothing_but_the_m
     assert recorded(run, ev.DialectDemoted) == []
 
 
-async def test_a_demotion_changes_the_dialect_of_the_next_request():
-    run = await started(tools=[add])
-    await run.current.demote_dialect("json", "no calls")
-    assert run.current.dialect.name == run.state.dialect == "json"
-    assert "add" in run.current.system_prompt()
-
-
 def test_before_its_first_record_a_run_has_no_system_prompt():
     assert execution(tools=[add]).current.system_prompt() == ""
 

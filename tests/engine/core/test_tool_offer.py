@@ -61,13 +61,6 @@ def test_a_plug_ins_tool_that_was_not_on_offer_stays_off_it():
     assert offer.apply_swap(state(add)) == ["echo"]
 
 
-def test_the_last_of_several_swaps_counts():
-    offer = ToolOffer(Toolkit([add]), [])
-    offer.swap_later(Toolkit([echo]))
-    offer.swap_later(Toolkit([fail]))
-    assert offer.apply_swap(state(add)) == ["fail"]
-
-
 @pytest.mark.parametrize("name", ["add", "more_tools", "Add", "more-tools", "_add"])
 def test_the_caller_cannot_bring_a_tool_that_the_agent_has(name: str):
     """Also one that only reads alike: where code calls them, they would be the same function."""

@@ -320,3 +320,16 @@ async def test_a_run_that_is_stopped_while_it_is_claimed_ends_cancelled():
     run.cancel()
     assert (await run).stop_reason == "cancelled"
     assert isinstance(run.records[-1].event, ev.RunFinished)
+
+
+@pytest.mark.parametrize("on_budget", ["raise", "force_answer"])
+async def test_a_budget_that_ran_out_is_raised_or_answered(on_budget: str):
+    model = ScriptedModel(["best effort"])
+    run = execution(model, [add], on_budget=on_budget)
+    if on_budget == "raise":
+        with pytest.raises(BudgetExhaustedError):
+            await drive(run, Work(BudgetExhaustedError("used up")))
+    else:
+        assert (await drive(run, Work(BudgetExhaustedError("used up")))).answer == "best effort"
+    assert run.state.finished is not None
+    assert run.state.finished.stop_reason == "budget"

@@ -46,11 +46,6 @@ def test_a_request_holds_system_prompt_question_and_tools():
     assert rendered.system == "Be kind."
 
 
-def test_settings_are_what_is_asked_of_the_provider():
-    request = renderer(temperature=0.7, max_tokens=99, seed=5).render(fold(log()), stream=True).request
-    assert (request.temperature, request.max_tokens, request.seed, request.stream) == (0.7, 99, 5, True)
-
-
 def test_a_repair_of_its_own_is_asked_for_at_low_temperature():
     separate = renderer(temperature=0.7, repair=RepairPolicy(separate_call=True))
     assert separate.render(fold(log()), component="repair").request.temperature == 0.1

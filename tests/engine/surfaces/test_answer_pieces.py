@@ -18,3 +18,9 @@ def test_an_answer_that_begins_anew_is_apart_too():
     assert (
         given(ev.AnswerDelta("Three"), ev.Reset("x", 2), ev.AnswerDelta("3"), ev.AnswerDone("3", "x")) == "Three\n\n3"
     )
+
+
+def test_what_waited_is_given_when_it_is_known():
+    events = (ev.AnswerDelta("4", True), ev.AnswerDelta("2", True), ev.AnswerDone("42", "loop"))
+    assert given(*events, provisional=False) == "42"
+    assert given(ev.AnswerDelta("4", True), ev.AnswerDelta("2"), provisional=False) == "42"
