@@ -13,14 +13,12 @@ import pytest
 
 import treadle._server
 from kit import call
-from server.serving import Client, has_results, serving
+from server.serving import ANN, BOB, TOKENS, Client, has_results, serving
 from treadle import Agent, ScriptedModel
 from treadle._server.app import OPERATIONS
 from treadle._server.authenticator import Principal
 from treadle._server.live.owned import Runs, id_prefix
 
-ANN, BOB = "ann-token-0123456789", "bob-token-0123456789"
-TOKENS = {ANN: "ann", BOB: "bob"}
 SECRET = "turquoise elephant"
 PAGES = (1, 2, 3)
 """Bob has two runs in a conversation that has the name of Ann's: a page of two ends exactly at its boundary."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.serving import adder, relaxed, serving
-
-ANN, BOB = "ann-token-0123456789", "bob-token-0123456789"
+from server.serving import ANN, BOB, TOKENS, adder, relaxed, serving
 
 
 def test_metrics_and_health():
@@ -22,8 +20,8 @@ def test_metrics_and_health():
 @pytest.mark.parametrize(
     ("tokens", "operators", "statuses"),
     [
-        ({ANN: "ann", BOB: "bob"}, (), (403, 403)),
-        ({ANN: "ann", BOB: "bob"}, ("ann",), (200, 403)),
+        (TOKENS, (), (403, 403)),
+        (TOKENS, ("ann",), (200, 403)),
         ({ANN: "ann"}, (), (200, 401)),
     ],
 )

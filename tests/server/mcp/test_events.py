@@ -9,7 +9,7 @@ import pytest
 from kit import go
 
 pytest.importorskip("mcp")
-from treadle._server.mcp.events import RecentEvents
+from treadle._server.mcp.handlers import RecentEvents
 
 
 def test_a_stream_is_taken_up_after_the_last_event_that_arrived():

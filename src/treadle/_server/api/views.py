@@ -22,7 +22,7 @@ from treadle._server.api.bodies import (
     lines,
 )
 from treadle._server.errors import conflict, not_found
-from treadle._server.live.fields import usage_fields
+from treadle._server.live.projection import usage_fields
 from treadle._types.events import Artifact, Record, RunStarted, StepDone, ThinkStarted, ToolDone
 from treadle._types.messages import MediaPart
 from treadle._types.state import RunState, fold

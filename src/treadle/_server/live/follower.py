@@ -1,24 +1,31 @@
-"""A client's stream of a run, live or finished, from any position: each event once, in order."""
+"""A client's stream of a run, live or finished, from any position: each event once, in order. A client reads the data
+that are masked in the log: in the answer, and in calls that wait for a person."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from itertools import groupby, takewhile
+from typing import Any
+
+import msgspec
 
 from treadle._engine.core.masks import Masks
 from treadle._journal.base import Journal
 from treadle._server.live.channel import Channel, OpenMessage
 from treadle._server.live.positions import START, ClientEvent, Position
 from treadle._server.live.projection import Detail, Projection
-from treadle._server.live.restoring import Restoring
 from treadle._server.live.sse import encode
 from treadle._server.settings import ServerSettings
 from treadle._types.errors import RunNotFoundError
 from treadle._types.events import AnswerDelta, AnswerPartial, Record
+from treadle._view.items import Call, Interrupt, Item, Turn
 
 _BATCH = 200
 """How many records are turned into events at a time, so that a long log does not become one huge chunk."""
+_READ = frozenset(("answer", "done", "error", "thought", "phase"))
+_NOT_RESTORED = (Turn, Interrupt)
+"""Kinds of items that a client gets as they are in the log. So are calls, unless a person is asked about them."""
 
 
 class Follower:
@@ -95,6 +102,52 @@ class Follower:
         self._saved += len(text)
         at = Position(self._text_after, self._saved)
         yield from self.projection.live(AnswerDelta("", provisional=True), text, at)
+
+
+class Restoring:
+    """The events of one client. Positions are those of the stored text: a piece that may end inside a placeholder waits
+    for the next one, so that a client that comes back is never in the middle of one."""
+
+    def __init__(self, masks: Masks) -> None:
+        self._masks = masks
+        self._held: ClientEvent | None = None
+
+    def events(self, events: Iterable[ClientEvent]) -> Iterator[ClientEvent]:
+        for event in events:
+            held, self._held = self._held, None
+            if event.text_from < 0:
+                yield from () if held is None else (self._restored(held),)
+                if event.name == "items":
+                    yield self._restored_items(event)
+                else:
+                    yield self._restored(event) if event.name in _READ else event
+                continue
+            if held is not None and (held.name, held.data.get("item")) == (event.name, event.data.get("item")):
+                event = _joined(held, event)
+            elif held is not None:
+                yield self._restored(held)
+            text = str(event.data["content"])
+            if self._masks.open_from(text) < len(text):
+                self._held = event
+            else:
+                yield self._restored(event)
+
+    def _restored(self, event: ClientEvent) -> ClientEvent:
+        return msgspec.structs.replace(event, data=self._masks.restored(event.data))
+
+    def _restored_items(self, event: ClientEvent) -> ClientEvent:
+        restored = self._masks.restored
+        items = [restored(msgspec.to_builtins(item)) if _is_read(item) else item for item in event.data["items"]]
+        return msgspec.structs.replace(event, data={"items": items})
+
+
+def _is_read(item: Item) -> bool:
+    return item.state == "asked" if isinstance(item, Call) else not isinstance(item, _NOT_RESTORED)
+
+
+def _joined(first: ClientEvent, second: ClientEvent) -> ClientEvent:
+    data: dict[str, Any] = {**second.data, "content": f"{first.data['content']}{second.data['content']}"}
+    return ClientEvent(second.name, data, second.at, first.text_from)
 
 
 async def follow(follower: Follower, settings: ServerSettings) -> AsyncGenerator[bytes, None]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
 import mcp_types as types
 from mcp import MCPError
+from mcp.server.streamable_http import EventMessage, EventStore
 
 from treadle._flows.direct_calls import DirectCalls
 from treadle._safety.logs import get_logger, log_handled
@@ -24,6 +26,8 @@ from treadle._types.messages import AssistantMessage, AudioPart, ImagePart, Medi
 
 logger = get_logger()
 _MAX_WATCHED = 1_000
+_KEPT = 1_000
+"""Events that were sent lately, for a client whose stream was cut."""
 
 
 class Handlers:
@@ -208,3 +212,28 @@ def _resource(artifact: Artifact) -> types.ContentBlock:
     return types.EmbeddedResource(
         resource=types.TextResourceContents(uri=uri, text=artifact.content, mime_type=artifact.mime)
     )
+
+
+class RecentEvents(EventStore):
+    """The last events of all streams; an id is the place in the order in which they were sent."""
+
+    def __init__(self) -> None:
+        self._events: deque[tuple[int, str, types.JSONRPCMessage | None]] = deque(maxlen=_KEPT)
+        self._next = 1
+
+    async def store_event(self, stream_id: str, message: types.JSONRPCMessage | None) -> str:
+        self._events.append((self._next, stream_id, message))
+        self._next += 1
+        return str(self._next - 1)
+
+    async def replay_events_after(
+        self, last_event_id: str, send_callback: Callable[[EventMessage], Awaitable[None]]
+    ) -> str | None:
+        last = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 19 else 0
+        stream = next((stream for number, stream, _ in self._events if number == last), None)
+        if stream is None:
+            return None
+        for number, owner, message in list(self._events):
+            if owner == stream and number > last and message is not None:
+                await send_callback(EventMessage(message, str(number)))
+        return stream

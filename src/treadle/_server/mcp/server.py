@@ -76,7 +76,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None] | None = None) -> None:
     """On loopback only: whoever reaches the port may use the tools."""
-    from treadle._server.mcp.events import RecentEvents
+    from treadle._server.mcp.handlers import RecentEvents
 
     app = server.streamable_http_app(host="127.0.0.1", event_store=RecentEvents(), retry_interval=500)
     import uvicorn
