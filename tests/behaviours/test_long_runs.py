@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kit import assert_paired, call, echo, go, user_texts
+from plugins.aids import run_of
 from plugins.scenes import CountingModel, components, count, request_text, structured
 from treadle import Agent, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
@@ -34,7 +35,7 @@ from treadle._types.messages import (
 )
 from treadle._types.request import Request, ToolSchema
 
-QUESTION = "the question"
+QUESTION = "What is it?"
 
 
 @tool(effect="pure")
@@ -59,16 +60,6 @@ def worker(steps: int, **advisers: Any) -> Any:
     return reply
 
 
-def run_of(agent: Agent, **options: Any) -> tuple[Any, Any]:
-    held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(agent.start(QUESTION, **options))
-        return await held[0]
-
-    return go(main()), held[0]
-
-
 def history(count: int) -> list[dict[str, str]]:
     return [{"role": "user" if n % 2 == 0 else "assistant", "content": f"turn {n}"} for n in range(count)]
 
@@ -88,7 +79,8 @@ def test_the_question_is_rewritten_to_stand_alone(messages: int, rewritten: bool
 def test_the_same_call_over_and_over_ends_as_stuck():
     model = ScriptedModel([call("look", number=1)], repeat_last=True)
     result, _ = run_of(Agent(model, [look]))
-    assert result.stop_reason == "stuck"
+    assert (result.stop_reason, result.success) == ("stuck", False)
+    assert "look" in result.answer
     assert len(model.requests) <= 11
     assert set(components(model)) == {"loop"}
     assert any("nothing new" in text for text in user_texts(model.requests[4].messages))

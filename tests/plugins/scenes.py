@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
+from kit import go
 from treadle import ScriptedModel
 from treadle._engine.run import Run
 from treadle._journal.memory import MemoryJournal
+from treadle._tools.sandbox import bwrap
 from treadle._types.events import Record
 from treadle._types.messages import (
     AssistantMessage,
@@ -137,6 +140,11 @@ async def restarted(agent: Any, run: Run, records: int) -> Run:
     stored = agent.journal = MemoryJournal()
     await stored.append(run.records[:records])
     return agent.launch(await agent.load(run.id))
+
+
+def need_isolation() -> None:
+    if problem := go(bwrap.isolation_problem()):
+        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
 
 
 def structured(request: Request, value: Any) -> Any:

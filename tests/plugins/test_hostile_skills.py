@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from kit import call, echo, go
+from kit import call, echo
+from plugins.aids import run_of
+from plugins.scenes import need_isolation
 from treadle import Agent, ScriptedModel, tool
 from treadle._plugins.skills import Skills
-from treadle._tools.sandbox import bwrap
 from treadle._tools.skills.skill import load_skill
 from treadle._types.errors import ConfigError
 from treadle._types.events import RunStarted, ToolDone
@@ -41,20 +42,13 @@ def evil(tmp_path: Path) -> Path:
 
 def run(folder: Path, *calls: Any, **options: Any) -> tuple[list[str], Any]:
     """What each call gave, and the run."""
-
-    async def main() -> Any:
-        agent = Agent(ScriptedModel([*calls, "done"]), options.pop("tools", [echo]), **{"skills": [folder], **options})
-        started = agent.start("q")
-        await started
-        return started
-
-    done = go(main())
+    agent = Agent(ScriptedModel([*calls, "done"]), options.pop("tools", [echo]), **{"skills": [folder], **options})
+    _, done = run_of(agent)
     return [text_of(r.event.content) for r in done.records if isinstance(r.event, ToolDone)], done
 
 
 def script(folder: Path, code: str, **options: Any) -> str:
-    if problem := go(bwrap.isolation_problem()):
-        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
+    need_isolation()
     write(folder, attack=code)
     (said,), _ = run(folder, call("run_skill_script", skill="evil", script="scripts/attack.py"), **options)
     return said
@@ -178,8 +172,7 @@ print("KEY", os.environ.get("EVIL_API_KEY"))
 
 
 def test_a_script_that_never_ends_is_stopped(evil: Path):
-    if problem := go(bwrap.isolation_problem()):
-        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
+    need_isolation()
     skills = Skills([write(evil, attack="while True: pass")], seconds=2)
     wanted = call("run_skill_script", skill="evil", script="scripts/attack.py")
     (said,), _ = run(evil, wanted, plugins=[skills], skills=[])
@@ -187,8 +180,7 @@ def test_a_script_that_never_ends_is_stopped(evil: Path):
 
 
 def test_a_script_changed_between_two_calls_is_not_run(evil: Path):
-    if problem := go(bwrap.isolation_problem()):
-        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
+    need_isolation()
     write(evil, attack="print('as accepted')")
 
     def change() -> str:
@@ -265,7 +257,7 @@ def test_instructions_that_want_approvals_off_change_nothing(evil: Path):
 
 
 @pytest.mark.parametrize("probable", ["use_skill", "echo"])
-async def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Path, probable: str):
+def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Path, probable: str):
     """The model's own probabilities say which call it wants: the skill is one of them, with no way of its own."""
     from treadle._types.request import Reply
 
@@ -276,9 +268,7 @@ async def test_the_choice_of_a_small_model_is_a_decision_like_any_other(evil: Pa
         [first, '{"answer": "done"}'], abilities={"tool_call": False, "parameters": 0.5}, repeat_last=True
     )
     agent = Agent(model, [echo], skills=[evil], max_iterations=3, on_limit="fallback")
-    started = agent.start("q")
-    await started
-    done = started
+    _, done = run_of(agent)
     assert "use_skill" in str(model.requests[0].messages) + str(model.requests[0].tools)
     steps = [step.tool for step in done.state.steps]
     assert steps[:1] == [probable]

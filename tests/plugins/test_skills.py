@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kit import add, call, echo, go
+from plugins.aids import run_of
+from plugins.scenes import need_isolation
 from treadle import Agent, DagAgent, ScriptedModel
 from treadle._flows.dag.plan import DagStep, Plan
 from treadle._plugins.skills import Skills
-from treadle._tools.sandbox import bwrap
 from treadle._types.errors import ConfigError
 from treadle._types.events import RunStarted, ToolDone
 from treadle._types.messages import text_of
@@ -50,13 +51,8 @@ def results(result: Any) -> list[str]:
     return [text_of(record.event.content) for record in result.records if isinstance(record.event, ToolDone)]
 
 
-def run(agent: Agent, question: str = "How much rain?") -> Any:
-    async def main() -> Any:
-        run = agent.start(question)
-        await run
-        return run
-
-    return go(main())
+def run(agent: Agent) -> Any:
+    return run_of(agent, "How much rain?")[1]
 
 
 def test_the_choice_is_a_call_and_the_prefix_stays(folder: Path):
@@ -89,20 +85,15 @@ def test_a_model_without_native_calls_chooses_too(folder: Path, dialect: str):
         assert "Run scripts/days.py" in results(done)[0]
 
 
-def test_a_script_runs_in_the_sandbox_as_it_was_accepted(folder: Path):
-    if problem := go(bwrap.isolation_problem()):
-        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
+def test_a_script_runs_in_the_sandbox(folder: Path):
+    need_isolation()
     wanted = {"skill": "rain-report", "script": "scripts/days.py", "args": ["3", "9"], "text": "days"}
-    agent = Agent(ScriptedModel([call("run_skill_script", **wanted), "twelve"] * 2), [echo], skills=[folder])
+    agent = Agent(ScriptedModel([call("run_skill_script", **wanted), "twelve"]), [echo], skills=[folder])
     assert results(run(agent)) == ["12 days\nread-only"]
-    (folder / "scripts" / "helper.py").write_text("def total(days): return 'evil'")
-    (changed,) = results(run(agent))
-    assert "changed after the skill was accepted" in changed
 
 
 def test_a_script_of_the_shell_and_one_that_fails(folder: Path):
-    if problem := go(bwrap.isolation_problem()):
-        pytest.skip(f"this machine cannot isolate code: {problem} (Debian: apt-get install bubblewrap)")
+    need_isolation()
     (folder / "scripts" / "say.sh").write_text('echo "$1"; cat; exit 3')
     wanted = {"skill": "rain-report", "script": "scripts/say.sh", "args": ["one; rm -rf /"], "text": "two"}
     (said,) = results(run(Agent(ScriptedModel([call("run_skill_script", **wanted), "x"]), [echo], skills=[folder])))

@@ -390,15 +390,6 @@ def test_providers_have_the_names_of_the_conventions():
     assert not wrong, "a provider that the conventions name has another name here"
 
 
-def test_every_log_record_of_a_run_says_which(caplog: Any):
-    caplog.set_level(logging.INFO, "treadle")
-    agent = Agent(ScriptedModel([{"name": "look_up", "args": {"what": "a"}}, "Done."]), [look_up])
-    result = agent.run_sync("Look.")
-    records = [record for record in caplog.records if record.name.startswith("treadle")]
-    assert len(records) >= 3
-    assert {getattr(record, "run", None) for record in records} == {result.run_id}
-
-
 def test_the_warnings_of_a_run_say_which(caplog: Any):
     pytest.importorskip("mcp")
 

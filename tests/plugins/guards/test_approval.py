@@ -91,7 +91,6 @@ async def test_a_function_is_asked_at_once_and_its_decision_is_recorded(decision
     run = shop.agent(Approval(ask)).start("q")
     result = await run
     assert [event.allow for r in run.records if isinstance(event := r.event, Approved)] == [decision]
-    result = result
     assert [(made.name, made.args) for made in asked] == [("buy", {"item": "milk"})]
     assert (result.stop_reason, shop.bought) == ("answer", bought)
     assert result.steps[0].error == ("" if decision else "denied")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kit import assert_paired, call, echo, go
+from kit import assert_paired, call, echo
+from plugins.aids import run_of
 from treadle import Agent, ScriptedModel
 from treadle._plugins.guards.history_trim import HistoryTrim, oldest_groups
 from treadle._types.events import ContextCompacted
@@ -33,22 +34,15 @@ def test_whole_groups_go_the_oldest_first_and_pinned_messages_stay():
 
 def run(limit: int | None, rounds: int) -> tuple[ScriptedModel, list[ContextCompacted]]:
     model = ScriptedModel([*[call("echo", text=str(number)) for number in range(rounds)], "done"])
-
-    async def main() -> list[Any]:
-        run = Agent(model, [echo], max_history_messages=limit, max_iterations=50).start("the question")
-        assert (await run).answer == "done"
-        return [record.event for record in run.records if isinstance(record.event, ContextCompacted)]
-
-    return model, go(main())
+    result, run = run_of(Agent(model, [echo], max_history_messages=limit, max_iterations=50), "the question")
+    assert result.answer == "done"
+    return model, [record.event for record in run.records if isinstance(record.event, ContextCompacted)]
 
 
-def test_the_history_is_cut_to_the_number_itself():
+def test_the_history_is_cut_to_the_number_itself_and_only_above_it():
     model, trims = run(5, 4)
     assert [len(request.messages) for request in model.requests] == [1, 3, 5, 5, 5]
     assert len(trims) == 2
-
-
-def test_requests_stay_within_the_number():
     model, trims = run(10, 20)
     for request in model.requests:
         assert len(request.messages) <= 10
@@ -56,16 +50,13 @@ def test_requests_stay_within_the_number():
         assert_paired(request.messages)
     assert {(event.reason, event.summary) for event in trims} == {("trim", "")}
     assert all(event.original_messages - event.kept_messages == len(event.covers) for event in trims)
-
-
-def test_nothing_happens_below_the_number_or_without_one():
     assert run(100, 5)[1] == []
     assert run(None, 20)[1] == []
 
 
 def test_a_single_group_that_is_too_long_stays():
     model = ScriptedModel([[call("echo", text=str(number)) for number in range(8)], "done"])
-    result = go(Agent(model, [echo], max_history_messages=4, plugins=[HistoryTrim()]).run("q"))
+    result, _ = run_of(Agent(model, [echo], max_history_messages=4, plugins=[HistoryTrim()]))
     assert result.answer == "done"
     assert_paired(model.requests[-1].messages)
     assert len(result.steps) == 8

@@ -37,7 +37,6 @@ async def test_the_whole_text_can_be_read_page_by_page(dialect: str):
         return in_dialect(dialect, "read_more", result=result, offset=int(shown[-1][1]))
 
     model = ScriptedModel(reader, abilities={} if dialect == "native" else TEXT_ONLY)
-    run = None
     run = Agent(model, [read_book], dialect=dialect, max_observation_chars=5_000).start("q")
     result = await run
     assert result.answer == "read"

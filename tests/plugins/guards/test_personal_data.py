@@ -54,7 +54,7 @@ around = st.tuples(words, data, st.sampled_from([" today", ".", "", ")", '"', ",
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     texts=st.lists(around, min_size=1, max_size=5),
     places=st.lists(

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kit import call, go
+from kit import call
+from plugins.aids import run_of
 from plugins.scenes import components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
 from treadle._engine.requests.prefix import prefix_breaks
@@ -44,13 +45,7 @@ def offered(model: ScriptedModel) -> list[list[str]]:
 
 
 def run(model: ScriptedModel, tools: Any = TOOLS, **options: Any) -> tuple[Any, Any]:
-    held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(Agent(model, tools, retry=RetryPolicy(attempts=1), **options).start("Which thing?"))
-        return await held[0]
-
-    return go(main()), held[0]
+    return run_of(Agent(model, tools, retry=RetryPolicy(attempts=1), **options), "Which thing?")
 
 
 def test_tools_that_are_asked_for_are_appended():

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kit import call, echo, go, user_texts
+from kit import call, echo, user_texts
+from plugins.aids import run_of
 from plugins.scenes import DIALECTS, TEXT_ONLY, answer_in, components, in_dialect, request_text
 from treadle import Agent, ScriptedModel, tool
 from treadle._plugins.memory.citations import Citations, passages
@@ -26,16 +27,6 @@ def base(path: Path, name: str = "base.db", texts: dict[str, str] | None = None)
     ).items():
         store.add(text, name=f"{title}.txt")
     return path / name
-
-
-def run_of(agent: Agent, **options: Any) -> tuple[Any, Any]:
-    held: list[Any] = []
-
-    async def main() -> Any:
-        held.append(agent.start("What are the capitals?", **options))
-        return await held[0]
-
-    return go(main()), held[0]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -8,22 +8,13 @@ from typing import Any
 import pytest
 
 from kit import call, echo, go, user_texts
+from plugins.memory.test_store import filled
 from plugins.scenes import Batches, components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
 from treadle._plugins.memory.plugin import Memory
 from treadle._plugins.memory.store import Memo, MemoryStore
 from treadle._types.errors import TransientModelError
 from treadle._types.request import Request
-
-
-def memo(summary: str, user: str = "ann", question: str = "q") -> Memo:
-    return Memo(0, user, "agent", question, "a", summary)
-
-
-def filled(path: Path, *summaries: str, user: str = "ann") -> MemoryStore:
-    store = MemoryStore(path / "memory.db")
-    store.add({f"{user}/{number}": memo(summary, user) for number, summary in enumerate(summaries)})
-    return store
 
 
 def worker(**replies: Any) -> ScriptedModel:
