@@ -16,6 +16,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Pause, Plugin
 from treadle._engine.result import RunResult
 from treadle._engine.run import Run
+from treadle._plugins.guards.tool_selection import offer_also
 from treadle._safety.bounds import Count, bounded
 from treadle._tools.base import Tool, ToolContext
 from treadle._types.errors import ConfigError, ToolError
@@ -51,10 +52,7 @@ class BackgroundAgents(Plugin):
     # ---- hooks
 
     async def on_start(self, run: RunContext) -> None:
-        offered = [tool.name for tool in run.state.tools]
-        missing = [tool.name for tool in self.tools if tool.name not in offered]
-        if missing:
-            await run.offer_tools([*offered, *missing], BROUGHT)
+        await offer_also(run, (tool.name for tool in self.tools), BROUGHT)
 
     async def on_resume(self, run: RunContext) -> None:
         """Go on with what a process before this one has started and not told the end of."""

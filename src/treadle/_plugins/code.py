@@ -17,6 +17,7 @@ from treadle._engine.answering.output import shape_of
 from treadle._engine.context import RunContext, execution_of
 from treadle._engine.plugin import Pause, Plugin
 from treadle._engine.result import RunResult
+from treadle._plugins.guards.tool_selection import offer_also
 from treadle._plugins.run_files import FOLDER, RunFiles, given_files
 from treadle._tools.base import Tool, ToolContext, ToolOutcome, ToolResponse
 from treadle._tools.results import to_text
@@ -104,9 +105,7 @@ class CodeMode(Plugin):
         return _PYTHON.format(version=".".join(map(str, sys.version_info[:2])), packages=packages, folder=FOLDER)
 
     async def on_start(self, run: RunContext) -> None:
-        offered = [tool.name for tool in run.state.tools]
-        if PYTHON not in offered:
-            await run.offer_tools([*offered, PYTHON], "tools are called from code")
+        await offer_also(run, [PYTHON], "tools are called from code")
         started = run.state.started
         if started is None or not given_files(started.question, run.settings.files):
             return

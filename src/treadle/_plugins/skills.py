@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._plugins.guards.tool_selection import BROUGHT
+from treadle._plugins.guards.tool_selection import BROUGHT, offer_also
 from treadle._safety.bounds import Count, Seconds, bounded
 from treadle._tools.base import Tool, ToolResponse
 from treadle._tools.builtin.common import object_schema
@@ -59,10 +59,7 @@ class Skills(Plugin):
         self.tools = (self._use_tool(), self._read_tool(), *([self._run_tool(with_scripts)] if with_scripts else ()))
 
     async def on_start(self, run: RunContext) -> None:
-        offered = [tool.name for tool in run.state.tools]
-        missing = [tool.name for tool in self.tools if tool.name not in offered]
-        if missing:
-            await run.offer_tools([*offered, *missing], BROUGHT)
+        await offer_also(run, (tool.name for tool in self.tools), BROUGHT)
 
     # ---- what the tools do
 

@@ -6,6 +6,7 @@ import msgspec
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
+from treadle._plugins.guards.tool_selection import offer_also
 from treadle._tools.base import Tool, ToolContext, ToolOutcome
 from treadle._tools.results import cut
 from treadle._types.errors import ToolError
@@ -66,13 +67,8 @@ class Paging(Plugin):
         return msgspec.structs.replace(outcome, content=(TextPart(text), *images))
 
     async def after_round(self, run: RunContext) -> None:
-        state = run.state
-        if (
-            state.spending.counters.truncated_observations
-            and READ_MORE not in state.tool_names()
-            and READ_MORE not in run.toolkit
-        ):
-            await run.offer_tools([*(tool.name for tool in state.tools), READ_MORE], "a result was cut")
+        if run.state.spending.counters.truncated_observations and READ_MORE not in run.toolkit:
+            await offer_also(run, [READ_MORE], "a result was cut")
 
 
 def full_text(run: RunContext, call_id: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from treadle._engine.context import RunContext
 from treadle._models.embeddings import MINILM, Embedder, Meanings
-from treadle._plugins.guards.tool_selection import ToolSelection, catalogue_line
+from treadle._plugins.guards.tool_selection import ToolSelection, catalogue_line, offer_also
 from treadle._safety.logs import get_logger
 from treadle._tools.base import Tool, ToolContext
 from treadle._tools.builtin.common import object_schema
@@ -69,8 +69,7 @@ class ToolSearch(ToolSelection):
         found = await self._nearest(query, hidden, run.settings.selection_max)
         if not found:
             return "There are no further tools."
-        # New tools go to the end, so that what was sent before stays as it is.
-        await run.offer_tools([*offered, *found], f"found {', '.join(found)}")
+        await offer_also(run, found, f"found {', '.join(found)}")
         lines = [catalogue_line(tool) for tool in hidden if tool.name in found]
         return "These tools can be called from now on:\n" + "\n".join(lines)
 

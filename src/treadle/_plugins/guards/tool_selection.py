@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from treadle._engine.context import RunContext
@@ -23,6 +25,13 @@ def catalogue_line(tool: Tool | ToolSchema) -> str:
     return line if len(line) <= _CATALOGUE_WIDTH else line[: _CATALOGUE_WIDTH - 3] + "..."
 
 
+async def offer_also(run: RunContext[Any], names: Iterable[str], reason: str) -> None:
+    """Offer these tools as well: at the end, so that what was sent before stays as it is."""
+    offered = [tool.name for tool in run.state.tools]
+    if missing := [name for name in names if name not in offered]:
+        await run.offer_tools([*offered, *missing], reason)
+
+
 async def _more_tools(context: ToolContext, names: list[str]) -> str:
     run: RunContext = context.run
     offered = [tool.name for tool in run.state.tools]
@@ -30,8 +39,7 @@ async def _more_tools(context: ToolContext, names: list[str]) -> str:
     if not requested:
         hidden = [tool for tool in run.toolkit if tool.name not in offered]
         return "No such tools. Available on request:\n" + "\n".join(catalogue_line(tool) for tool in hidden)
-    # New tools go to the end, so that what was sent before stays as it is.
-    await run.offer_tools([*offered, *requested], f"asked for {', '.join(requested)}")
+    await offer_also(run, requested, f"asked for {', '.join(requested)}")
     return f"Added: {', '.join(requested)}. They can be called from now on."
 
 
@@ -108,9 +116,7 @@ async def _choose(run: RunContext, tools: list[Tool]) -> list[str]:
             raise ValueError(f"none of the names exists; choose from: {', '.join(sorted(existing))}"[:500])
         return names[:limit]
 
-    async def ask(conversation: Any, **options: Any) -> Any:
-        return await run.ask("selection", conversation, **options)
-
+    ask = partial(run.ask, "selection")
     result = await structured_llm_call(
         run.model, messages, schema, parse, default_value=[], name="select_tools", ask=ask
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from treadle._engine.answering.progress import trace
@@ -20,7 +21,6 @@ from treadle._safety.logs import get_logger
 from treadle._types.errors import ModelError, ToolError
 from treadle._types.events import Event, MessageAdded, Noted, Tainted
 from treadle._types.messages import Message, SystemMessage, UserMessage
-from treadle._types.request import Reply
 from treadle._types.state import RunState
 
 log = get_logger(__name__)
@@ -127,9 +127,7 @@ class Memory(Plugin):
         def parse(raw: dict[str, Any]) -> list[Memo]:
             return [candidates[index] for index in dict.fromkeys(raw["ranking"]) if 0 <= index < len(candidates)]
 
-        async def ask(conversation: Any, **options: Any) -> Reply:
-            return await run.ask("memory_rank", conversation, **options)
-
+        ask = partial(run.ask, "memory_rank")
         result = await structured_llm_call(
             run.model, messages, _SCHEMA, parse, default_value=by_words, name="ranking", ask=ask
         )

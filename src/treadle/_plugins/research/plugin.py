@@ -10,6 +10,7 @@ import msgspec
 
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
+from treadle._plugins.guards.tool_selection import offer_also
 from treadle._plugins.memory.citations import chunks_in
 from treadle._plugins.research.checking import Checked, Report, Unsupported, checked_answer
 from treadle._plugins.research.sources import Sources, sources_of
@@ -80,9 +81,7 @@ class Research(Plugin):
         )
 
     async def on_start(self, run: RunContext) -> None:
-        offered = [tool.name for tool in run.state.tools]
-        if NOTE not in offered:
-            await run.offer_tools([*offered, NOTE], "research keeps notes")
+        await offer_also(run, [NOTE], "research keeps notes")
         if run.state.plan:
             return
         opening = f"{spoken_before(run)}Question:\n{standalone_question(run.state)}"

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._engine.result import RunResult
+from treadle._plugins.guards.tool_selection import offer_also
 from treadle._tools.base import UNMARKED, Tool, ToolContext, ToolResponse
 from treadle._tools.function import tool
 from treadle._types.errors import ToolError
@@ -92,9 +93,7 @@ class WorkTools(Plugin):
         return base.replace(approval="ask") if self.bench(run).machine.asks_for_writes else base
 
     async def on_start(self, run: RunContext) -> None:
-        offered = [one.name for one in run.state.tools]
-        names = [one.name for one in self.tools if one.name not in offered]
-        await run.offer_tools([*offered, *names], "the run works in a folder")
+        await offer_also(run, (one.name for one in self.tools), "the run works in a folder")
 
     async def on_end(self, run: RunContext, result: RunResult[Any]) -> None:
         if (bench := self._benches.pop(run, None)) is not None:
