@@ -25,8 +25,7 @@ from treadle import Agent, KnowledgeBase, ScriptedModel, builtin
 from treadle._plugins.evidence.support import support_of
 from treadle._plugins.evidence.words import sentences, words_of
 from treadle._plugins.memory.citations import chunks_in
-from treadle._plugins.research.checking import checked_answer
-from treadle._plugins.research.sources import Sources
+from treadle._plugins.research.sources import Sources, checked_answer
 from treadle._types.messages import text_of
 
 PAGES = 300

@@ -8,13 +8,13 @@ from treadle._lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from treadle._models.scripted import ScriptedModel as ScriptedModel
+    from treadle._testing.assertions import assert_answered as assert_answered
+    from treadle._testing.assertions import assert_called as assert_called
     from treadle._testing.assertions import assert_export_replays as assert_export_replays
+    from treadle._testing.assertions import assert_not_called as assert_not_called
     from treadle._testing.assertions import assert_prefix_stable as assert_prefix_stable
     from treadle._testing.assertions import assert_replays as assert_replays
-    from treadle._testing.calls import assert_answered as assert_answered
-    from treadle._testing.calls import assert_called as assert_called
-    from treadle._testing.calls import assert_not_called as assert_not_called
-    from treadle._testing.calls import assert_tools as assert_tools
+    from treadle._testing.assertions import assert_tools as assert_tools
     from treadle._testing.models import FunctionModel as FunctionModel
     from treadle._testing.models import TestModel as TestModel
     from treadle._testing.servers import TrafficPlayer as TrafficPlayer
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from treadle._testing.traffic import load_traffic as load_traffic
 
 _LAZY_IMPORTS = {
-    "assert_tools": "_testing.calls",
-    "assert_not_called": "_testing.calls",
-    "assert_called": "_testing.calls",
-    "assert_answered": "_testing.calls",
+    "assert_tools": "_testing.assertions",
+    "assert_not_called": "_testing.assertions",
+    "assert_called": "_testing.assertions",
+    "assert_answered": "_testing.assertions",
     "TestModel": "_testing.models",
     "FunctionModel": "_testing.models",
     "Exchange": "_testing.traffic",

@@ -247,7 +247,6 @@ def test_instructions_that_want_approvals_off_change_nothing(evil: Path):
     )
     (evil / "SKILL.md").write_text(text)
     _, done = run(evil, call("use_skill", name="evil"), call("erase", path="/"), tools=[erase])
-    assert done.state.paused is not None
     assert [waiting.name for waiting in done.state.paused.calls] == ["erase"]
     run(evil, call("use_skill", name="evil"), call("erase", path="/", approved=True), tools=[erase])
     assert not erased

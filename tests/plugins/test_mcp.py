@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Struct
 
 from kit import add, call, go
 from programs import python
-from treadle import Agent, McpAuth, ScriptedModel, tool
+from tools.mcp.test_resources import server
+from treadle import Agent, Approval, Budget, BudgetExhaustedError, McpAuth, ScriptedModel, tool
 from treadle._config import load_agent
 from treadle._journal.memory import MemoryJournal
-from treadle._plugins.mcp import McpTools
+from treadle._plugins.mcp import McpTools, named_in
 from treadle._tools.base import Effect
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._tools.external import client_tool
@@ -22,6 +24,7 @@ from treadle._tools.mcp.client import McpConnection
 from treadle._types.errors import ConfigError
 from treadle._types.events import Noted, PhaseChanged, ToolDone, ToolsChanged
 from treadle._types.messages import text_of
+from treadle.testing import assert_replays
 
 pytest.importorskip("mcp")
 TESTS = Path(__file__).resolve().parent.parent
@@ -131,13 +134,13 @@ def test_a_resumed_run_has_them_again():
                 if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool"
             )
         ]
-        for name, server in (
+        for name, source in (
             ("copy", connection()),
             ("orphan", McpConnection("test", command="no-such-command-of-ours")),
         ):
             await journal.append([type(r)(name, r.seq, r.time, r.event) for r in cut])
             model = ScriptedModel(["done", "done"])
-            again = await Agent(model, [pid], plugins=[McpTools(server)], journal=journal).resume(name)
+            again = await Agent(model, [pid], plugins=[McpTools(source)], journal=journal).resume(name)
             assert again.answer == "done"
             assert [step.tool for step in again.steps] == ["pid", "custom_tool"]
             observation = again.steps[1].observation
@@ -237,3 +240,125 @@ def test_the_sample_of_the_description_runs(monkeypatch: pytest.MonkeyPatch, tmp
     assert "1655" in str(model.requests[3].messages)
     assert result.tools_used == ["retrieval", "custom_tool"]
     assert result.iterations == 2
+
+
+pytest.importorskip("mcp")
+QUESTION = "What does the lamp cost (@shop:shop://lamp)? Use @shop:prompt:review?what=it."
+
+
+def asked(question: str, **options: Any) -> tuple[Any, Any]:
+    async def main() -> tuple[Any, Any]:
+        plugin = McpTools(server(), only=["none"], **options)
+        model = ScriptedModel(["12 euros"])
+        agent = Agent(model, None, plugins=[plugin], journal=MemoryJournal())
+        run = agent.start(question)
+        done: list[ToolDone] = []
+        run.subscribe(lambda record: done.append(record.event) if isinstance(record.event, ToolDone) else None)
+        result = await run
+        await assert_replays(agent, result.run_id)
+        await plugin.aclose()
+        sent = "\n".join(text_of(getattr(m, "content", "")) for m in model.requests[-1].messages)
+        return result, (sent, done)
+
+    return go(main())
+
+
+def test_what_a_question_names_is_read_through_the_gate_and_is_from_outside():
+    result, (sent, done) = asked(QUESTION, mentions=True)
+    assert result.answer == "12 euros"
+    assert "The lamp costs 12 euros" in sent
+    assert "Review it." in sent
+    assert [event.source for event in done] == ["the MCP server shop"] * 2
+    assert result.sources == ("the MCP server shop",)
+
+
+def test_without_the_setting_it_is_a_word_like_any_other():
+    result, (sent, done) = asked(QUESTION)
+    assert result.sources == ()
+    assert "The lamp costs 12 euros" not in sent
+    assert not done
+
+
+def test_what_cannot_be_read_is_said():
+    _, (sent, done) = asked("And @shop:shop://nothing?", mentions=True)
+    assert "there is no such thing" in sent
+    assert [bool(event.error) for event in done] == [True]
+
+
+def test_names_in_a_question():
+    assert named_in("@shop:a://b, (@shop:c). @other:d x@shop:e @shop:a://b!", "shop") == ["a://b", "c"]
+    assert len(named_in(" ".join(f"@shop:{n}" for n in range(50)), "shop")) == 8
+
+
+pytest.importorskip("mcp")
+
+
+def observed(tool: str, replies: list[Any], plugins: list[Any] = [], **options: Any) -> tuple[Any, Any]:  # noqa: B006
+    async def main() -> tuple[Any, Any]:
+        plugin = McpTools(server(), **options)
+        agent = Agent(ScriptedModel([call(tool), *replies]), None, plugins=[plugin, *plugins])
+        result = await agent.run("q")
+        await plugin.aclose()
+        return result, agent.model
+
+    result, model = go(main())
+    return (json.loads(result.steps[0].observation) if result.steps else None), (result, model)
+
+
+def test_the_run_s_model_answers_on_record_and_on_its_bill():
+    said, (result, model) = observed("ask_model", ["lamp", "done"], sampling=True)
+    assert said["content"]["text"] == "lamp"
+    assert result.answer == "done"
+    assert result.metadata["components"]["mcp_sampling"]["calls"] == 1
+    assert model.requests[1].max_tokens == 50
+    assert [m.role for m in model.requests[1].messages] == ["user"], "the server sees nothing of the conversation"
+
+
+def test_a_budget_that_is_used_up_is_not_exceeded_for_a_server():
+    model = ScriptedModel([call("ask_model"), "lamp", "done"])
+    plugin = McpTools(server(), sampling=True)
+
+    async def main() -> None:
+        try:
+            await Agent(model, None, plugins=[plugin], budget=Budget(requests=1)).run("q")
+        finally:
+            await plugin.aclose()
+
+    with pytest.raises(BudgetExhaustedError):
+        go(main())
+    assert len(model.requests) == 1
+
+
+def test_without_the_setting_both_are_refused():
+    assert "error" in observed("ask_model", ["done"])[0]
+    assert "error" in observed("ask_user", ["done"])[0]
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        (True, {"action": "accept", "content": {"size": "small", "count": 2}}),
+        (
+            {"allow": True, "args": {"size": "big", "count": 5}},
+            {"action": "accept", "content": {"size": "big", "count": 5}},
+        ),
+        ({"allow": True, "args": {"count": "many"}}, {"action": "decline"}),
+        (False, {"action": "decline"}),
+    ],
+)
+def test_whoever_approves_is_asked_with_the_defaults(decision: Any, expected: dict[str, Any]):
+    seen: list[Any] = []
+
+    async def decide(asked: Any) -> Any:
+        seen.append((asked.name, asked.args))
+        return decision
+
+    said, _ = observed("ask_user", ["done"], [Approval(decide)], elicitation=True)
+    assert seen == [("shop_asks", {"size": "small", "count": 2})]
+    assert {name: said[name] for name in expected} == expected
+
+
+def test_nobody_to_ask_declines():
+    said, (result, _) = observed("ask_user", ["done"], [Approval()], elicitation=True)
+    assert said["action"] == "decline"
+    assert result.answer == "done"

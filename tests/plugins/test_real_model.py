@@ -16,8 +16,6 @@ MODEL = "qwen2.5-coder-1.5b"
 def benchmark() -> Any:
     path = Path(__file__).resolve().parents[2] / "benchmarks" / "recall.py"
     spec = importlib.util.spec_from_file_location("recall", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -49,7 +49,7 @@ BUILT = {
     "_models/transport/failures.py:_matches": "tried below, as the error of a provider",
     "_plugins/evidence/support.py:_claims": ESCAPED,
     "_plugins/guards/guardrail.py:forbid_patterns": PERSON,
-    "_plugins/mcp_mentions.py:named_in": ESCAPED,
+    "_plugins/mcp.py:named_in": ESCAPED,
     "_safety/key_shapes.py:_compiled": "tried below, as secrets in a text",
     "_safety/personal/kinds.py:Finder": ESCAPED,
     "_safety/personal/national_ids.py:_rule": "tried below, as personal data in a text",

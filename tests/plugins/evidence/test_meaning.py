@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.evidence.test_passages import log
+from plugins.evidence.test_support import log
 from treadle._plugins.evidence.meaning import compare
 from treadle._plugins.evidence.support import claims_of, support_of
 from treadle._plugins.evidence.words import sentences

@@ -12,8 +12,7 @@ from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
 from treadle._plugins.guards.tool_selection import offer_also
 from treadle._plugins.memory.citations import chunks_in
-from treadle._plugins.research.checking import Checked, Report, Unsupported, checked_answer
-from treadle._plugins.research.sources import Sources, sources_of
+from treadle._plugins.research.sources import Checked, Report, Sources, Unsupported, checked_answer, sources_of
 from treadle._plugins.thinking.planner import plan_text
 from treadle._plugins.thinking.rewrite import standalone_question
 from treadle._plugins.thinking.thread import Thread, spoken_before
