@@ -134,7 +134,6 @@ async def test_an_error_that_is_to_be_raised_is_raised_to_who_listens():
 
 async def ended(agent: Agent) -> str:
     """How the run `r` ended, which must have happened by now."""
-    assert agent.journal is not None
     last = (await agent.journal.load("r"))[-1].event
     assert isinstance(last, ev.RunFinished)
     return last.stop_reason
@@ -230,7 +229,6 @@ async def test_a_run_itself_can_be_resumed_with_the_decisions_given_to_it():
     run = agent.start("q")
     await run
     waiting = run.state.paused
-    assert waiting is not None
     run.approve(waiting.calls[0].id, False, by="ann", note="not now")
     result = await agent.resume(run)
     assert "not now" in result.steps[0].observation

@@ -96,7 +96,6 @@ async def test_a_person_who_has_to_decide_inside_is_asked_outside_and_the_answer
     result = await run
     assert result.stop_reason == "paused"
     paused = run.state.paused
-    assert paused is not None
     (waiting,) = paused.calls
     assert (waiting.name, waiting.id.startswith(f"{run.id}.")) == ("add", True)
     result = await agent.resume(run, approve={waiting.id: True})

@@ -75,7 +75,6 @@ async def test_questions_without_tools_are_one_batch_at_half_the_price(wire: Wir
 
 def await_cost(wire: Wire, agent: Agent[Any]) -> float:
     prices = agent.model.profile.prices
-    assert prices is not None
     assert prices.cached is not None
     read, wrote, cached = wire.usage
     return ((read - cached) * prices.input + cached * prices.cached + wrote * prices.output) / 1e6

@@ -103,7 +103,6 @@ def test_it_is_asked_about_or_refused_where_the_settings_say_so(setting: str):
             assert "not as it was when the run started" in result.steps[-1].observation
             assert result.answer == "done"
             return
-        assert state.paused is not None
         assert "not as it was when the run started" in state.paused.reason
         answered = await later.resume(before.run_id, approve={result.pending[0].call_id: True})
         assert answered.steps[-1].observation == "a dog"

@@ -16,7 +16,6 @@ from treadle._config.graph import GraphAgent
 from treadle._config.links import sorted_components
 from treadle._engine.context import RunContext
 from treadle._engine.plugin import Plugin
-from treadle._journal.memory import MemoryJournal
 from treadle._tools.builtin.knowledge.retrieval import KnowledgeBase
 from treadle._types.errors import ConfigError
 from treadle._types.events import StepDone
@@ -104,25 +103,6 @@ def test_a_component_that_fails_ends_the_run():
     model = ScriptedModel(["never asked"])
     result = go(GraphAgent(parse_document(data), Path(), model=model).run("1/", on_error="result"))
     assert (result.stop_reason, result.success, model.requests) == ("error", False, [])
-
-
-async def test_a_graph_is_resumed_after_a_crash():
-    model = ScriptedModel(["42", "forty-two"])
-    journal = MemoryJournal()
-    first = GraphAgent(parse_document(GRAPH), Path(), model=model, journal=journal)
-    run = first.start("q")
-    await run
-    cut = next(r.seq for r in run.records if isinstance(r.event, StepDone))
-    await journal.append([type(r)("copy", r.seq, r.time, r.event) for r in run.records if r.seq <= cut])
-    again = ScriptedModel(["better"])
-    result = await GraphAgent(parse_document(GRAPH), Path(), model=again, journal=journal).resume("copy")
-    assert result.answer == "Result: better"
-    assert len(again.requests) == 1
-
-
-def test_a_message_without_content_repeats_what_comes_before_it():
-    data = {"Agent:A": component("Agent"), "Message:M": component("Message", upstream=["Agent:A"])}
-    assert go(GraphAgent(parse_document(data), Path(), model=ScriptedModel(["hello"])).run("q")).answer == "hello"
 
 
 @pytest.mark.parametrize("links", [{"downstream": ["B"]}, {}])

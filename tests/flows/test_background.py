@@ -102,38 +102,10 @@ async def test_after_a_crash_the_work_goes_on_and_its_end_is_told_once():
     assert len(inner) == 1
 
 
-async def test_an_end_that_was_not_told_before_the_crash_is_told_after_it():
-    journal, gate = MemoryJournal(), Gate()
-    gate.open.set()
-    ended = asyncio.Event()
-
-    @tool(effect="pure", timeout=None)
-    async def hang() -> str:
-        """The process is killed here."""
-        if not ended.is_set():
-            await asyncio.Event().wait()
-        return "on"
-
-    def made() -> Agent:
-        script = [call("start_scout", task="look"), call("hang")]
-        return Agent(ScriptedModel(script), [hang], plugins=[BackgroundAgents(scout(gate))], journal=journal)
-
-    first = made().start("q", run_id="r")
-    await until(lambda: any(isinstance(r.event, ev.ChildSpent) for r in first.records))
-    await until(lambda: any(call.call.name == "hang" and call.started for call in first.state.calls.open.values()))
-    await first.abandon()
-    ended.set()
-    again = Agent(ScriptedModel(["Told."]), [hang], plugins=[BackgroundAgents(scout(gate))], journal=journal)
-    result = await again.resume("r")
-    assert result.answer == "Told."
-    assert len(told(await journal.load("r"))) == 1
-    assert gate.calls == 1
-
-
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(("name", "call_id"), [("my scout!", "c1"), ("scout", "functions.start_scout:0")])
 async def test_whatever_agents_and_calls_are_named_an_end_is_told_once(name: str, call_id: str, together: bool):
-    journal, killed = MemoryJournal(), asyncio.Event()
+    journal, killed, finder = MemoryJournal(), asyncio.Event(), ScriptedModel(["Found."])
 
     @tool(effect="pure", timeout=None)
     async def hang() -> str:
@@ -143,7 +115,7 @@ async def test_whatever_agents_and_calls_are_named_an_end_is_told_once(name: str
         return "on"
 
     def made(*script: Any) -> Agent:
-        work = BackgroundAgents(Agent(ScriptedModel(["Found."]), None, name=name))
+        work = BackgroundAgents(Agent(finder, None, name=name))
         return Agent(ScriptedModel(script), [hang], plugins=[work], journal=journal)
 
     start = {**call(f"start_{name}".replace(" ", "_").replace("!", "_"), task="look"), "id": call_id}
@@ -154,7 +126,9 @@ async def test_whatever_agents_and_calls_are_named_an_end_is_told_once(name: str
     await first.abandon()
     killed.set()
     assert (await made("Done.").resume("r")).answer == "Done."
-    assert len(told(await journal.load("r"))) == 1
+    (end,) = told(await journal.load("r"))
+    assert end.endswith("\nFound.")
+    assert len(finder.requests) == 1, "work that had ended is not done again"
 
 
 async def test_cancelling_the_run_stops_the_work():

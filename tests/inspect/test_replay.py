@@ -131,26 +131,19 @@ def difference(records: list[Record]) -> Difference:
     return found
 
 
-def test_a_message_that_was_changed_in_the_log_is_found():
+def test_what_was_changed_in_a_log_is_found_and_named():
     run = recorded("native")
     tampered = changed(run.records, ToolDone, content="4")
     found = difference(tampered)
     assert found.component == "tool:add"
     assert found.message == 3
     assert str(found).startswith(f"the request of record {found.seq} differs in its message 3 (from: tool:add)")
-
-
-def test_a_request_that_had_more_or_fewer_messages_is_found():
-    run = recorded("native")
     sent = [record.event.parts for record in run.records if isinstance(record.event, ThinkStarted)][-1]
     longer = changed(run.records, ThinkStarted, digest="x", parts=(*sent, "00000000"))
     assert (difference(longer).component, difference(longer).message) == ("window", 4)
     shorter = changed(run.records, ThinkStarted, digest="x", parts=sent[:-1])
     assert difference(shorter).message == 3
-
-
-def test_what_differs_beside_the_messages_is_said_to_be_the_dialects():
-    found = difference(changed(recorded("native").records, ThinkStarted, digest="x"))
+    found = difference(changed(run.records, ThinkStarted, digest="x"))
     assert (found.component, found.message) == ("dialect", -1)
     assert str(found).endswith("differs in its tools, format or parameters (from: dialect)")
 
@@ -179,9 +172,10 @@ def test_a_log_that_does_not_begin_at_its_beginning_is_refused():
 # ---- blame
 
 
-def test_the_tools_of_a_native_request_have_their_share():
+def test_the_tools_of_a_native_request_have_their_share_and_one_without_a_reply_no_tokens():
     run = recorded("native")
     asked = [record.seq for record in run.records if isinstance(record.event, ThinkStarted)]
+    assert {segment.tokens for segment in blame(run.records[: asked[-1] + 1], asked[-1])} == {0.0}
     segments = blame(run.records, asked[0])
     assert segments[-1].component == "tools"
     assert '"add"' in segments[-1].text
@@ -193,12 +187,6 @@ async def test_without_a_system_prompt_of_the_users_all_of_it_is_the_dialects():
     records = run.records
     asked = next(record.seq for record in records if isinstance(record.event, ThinkStarted))
     assert [segment.component for segment in blame(records, asked)] == ["dialect", "question"]
-
-
-def test_a_request_without_a_reply_has_no_tokens_to_share():
-    run = recorded("native")
-    asked = [record.seq for record in run.records if isinstance(record.event, ThinkStarted)][-1]
-    assert {segment.tokens for segment in blame(run.records[: asked + 1], asked)} == {0.0}
 
 
 # ---- forks

@@ -59,7 +59,6 @@ async def test_whether_a_run_is_driven_on_a_machine_that_cannot_be_seen_from_her
     async with server(postgres) as con:
         await con.execute(f"UPDATE {schema}.claims SET host = 'elsewhere'")
     assert await other.is_driven("a"), "it is renewed"
-    assert journal._renewing is not None
     journal._renewing.cancel()  # as if the machine were gone
     assert not await other.is_driven("a"), "overdue"
     await asyncio.sleep(2.0)

@@ -37,7 +37,6 @@ def kill_after(process: subprocess.Popen[bytes], lines: int, pause: float) -> di
 
     Returns the number of the last confirmed record of each run. The pause varies the instant; nothing depends on it.
     """
-    assert process.stdout is not None
     output = [process.stdout.readline() for _ in range(lines)]
     time.sleep(pause)
     process.kill()
@@ -87,7 +86,6 @@ def test_a_kill_neither_loses_a_confirmed_record_nor_leaves_half_of_one(tmp_path
 async def test_two_processes_cannot_drive_one_run(tmp_path: Path):
     path = tmp_path / "journal.db"
     process = writer_process(path, "p")
-    assert process.stdout is not None
     process.stdout.readline()
     journal = SqliteJournal(path)
     with pytest.raises(RunBusyError, match=f"process {process.pid}"):

@@ -53,8 +53,6 @@ print(message.content)
 @pytest.fixture(scope="module")
 def provider() -> Iterator[str]:
     spec = importlib.util.spec_from_file_location("openai_stub", ROOT / "benchmarks" / "openai_stub.py")
-    assert spec is not None
-    assert spec.loader is not None
     stub = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(stub)
     server = stub.make_stub()
@@ -92,7 +90,6 @@ async def inspect_and_continue(journal: Journal, records: list[Record]) -> None:
     assert "What does the lamp cost?" in state.question
     assert [(step.tool, step.args) for step in state.steps] == [("price", {"item": "lamp"})]
     assert "40.0" in state.steps[0].observation
-    assert state.finished is not None
     assert state.finished.stop_reason in ("answer", "final_tool")
     assert "40" in state.finished.answer
     assert state.usage.input_tokens == 200

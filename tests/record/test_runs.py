@@ -40,7 +40,6 @@ def test_a_conversation_is_one_run_with_steps_tokens_and_cost():
     state = fold(records)
     assert (state.question, state.model) == (QUESTION["content"], "gpt-4o-mini")
     assert [(step.tool, step.args, step.observation) for step in state.steps] == [("price", {"item": "lamp"}, "40")]
-    assert state.finished is not None
     assert (state.finished.stop_reason, state.finished.answer) == ("answer", "The lamp costs 40 dollars.")
     assert (state.usage.requests, state.usage.input_tokens, state.usage.output_tokens) == (2, 2000, 20)
     assert state.usage.cost == pytest.approx(2000 * 0.15e-6 + 20 * 0.6e-6)
@@ -72,7 +71,6 @@ def test_a_conversation_by_ollamas_own_chat_is_a_run_like_any():
     (records,) = go(recorded([ollama(asked, wants), ollama(answered, *says_it)]))
     state = fold(records)
     assert [(step.tool, step.args, step.observation) for step in state.steps] == [("price", {"item": "lamp"}, "40")]
-    assert state.finished is not None
     assert (state.finished.answer, state.usage.input_tokens, state.usage.output_tokens) == (
         "It costs 40 dollars.",
         60,
@@ -110,7 +108,6 @@ async def test_a_recorded_run_replays_is_explained_compared_and_exported():
         ("recorded",),
         "answer",
     )
-    assert info.summary is not None
     assert info.summary.tool_calls == 1
     other = MemoryJournal()
     assert await import_run(other, await export_run(journal, run)) == run
@@ -168,7 +165,6 @@ def test_streams_are_read_and_their_first_token_is_timed():
     pieces = [head, one, two, end, b"data: [DONE]\n\n"]
     (records,) = go(recorded([chat([QUESTION], {}, answer=pieces)]))
     state = fold(records)
-    assert state.finished is not None
     assert state.finished.answer == "Forty dollars."
     assert state.usage.input_tokens == 7
     assert events(records, ev.Exchanged)[0].first_token == pytest.approx(0.2)
@@ -198,7 +194,6 @@ def test_a_chat_goes_on_in_the_same_run():
     (records,) = go(recorded([chat([SYSTEM, QUESTION], says("40.")), chat(follow, says("90."))]))
     state = fold(records)
     assert [event.message.content for event in events(records, ev.MessageAdded)] == ["And the table?"]
-    assert state.finished is not None
     assert state.finished.answer == "90."
     assert findings(records) == []
 
@@ -262,7 +257,6 @@ def test_a_reply_that_broke_off_is_no_reply(ending: str):
     )
     state = fold(records)
     assert len(events(records, ev.ThinkFailed)) == 1
-    assert state.finished is not None
     assert (state.finished.stop_reason, state.finished.success) == ("error", False)
 
 
@@ -322,7 +316,6 @@ def test_a_final_tool_ends_a_run():
     final = calls(("final_answer", {"answer": "40 dollars"}))
     (records,) = go(recorded([chat([QUESTION], final)]))
     finished = fold(records).finished
-    assert finished is not None
     assert (finished.stop_reason, finished.answer) == ("final_tool", "40 dollars")
     assert findings(records) == []
 
@@ -427,7 +420,6 @@ def test_conversations_with_the_same_question_at_once_are_never_mixed(own_ids: b
     states = [fold(records) for records in runs]
     assert sorted(len(state.steps) for state in states) == lengths
     for records, state in zip(runs, states, strict=True):
-        assert state.finished is not None
         owner = state.finished.answer.removeprefix("done ")
         assert {step.observation.split()[0] for step in state.steps} == {owner}
         assert findings(records) == []

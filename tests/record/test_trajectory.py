@@ -85,13 +85,11 @@ def test_an_agent_inside_is_a_trajectory_of_its_own():
 
 def test_a_trajectory_becomes_a_run_again():
     (state,) = go(states(trajectory(*ANSWERED), "trajectory.json"))
-    assert state.started is not None
     assert (state.question, state.started.system, state.started.origin) == ("What is 2 + 3?", "Be brief.", "imported")
     assert [(step.tool, step.args, step.observation[:1]) for step in state.steps] == [
         ("add", {"a": 2, "b": 3}, "5"),
         ("fail", {}, state.steps[1].observation[:1]),
     ]
-    assert state.finished is not None
     assert (state.finished.answer, {tool.name for tool in state.tools}) == (
         "It is 5.",
         {"add", "fail", "send", "helper"},
@@ -121,7 +119,6 @@ def test_steps_and_metrics_of_others():
     (state,) = go(states(document))
     assert (state.usage.input_tokens, state.usage.cached_tokens, state.usage.cost) == (100, 90, 0.5)
     assert state.usage.requests == 1
-    assert state.finished is not None
     assert state.finished.answer == "40."
 
 

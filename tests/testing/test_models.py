@@ -72,30 +72,6 @@ def test_a_script_counts_what_is_sent():
     assert go(Agent(model, tools=None).run("word " * 4000)).usage.input_tokens >= 5000
 
 
-SCHEMAS = [
-    {"type": "integer", "minimum": 5},
-    {"type": "integer", "maximum": -3},
-    {"type": "integer", "exclusiveMinimum": 1, "multipleOf": 5},
-    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-    {"type": "number", "minimum": 0.5, "maximum": 0.75},
-    {"type": "string", "minLength": 12},
-    {"type": "string", "maxLength": 0},
-    {"type": "string", "format": "date"},
-    {"type": "array", "items": {"type": "boolean"}, "minItems": 2},
-    {"type": ["null", "string"]},
-    {"enum": ["x", "y"]},
-    {"anyOf": [{"type": "null"}, {"type": "integer"}]},
-    {"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}]},
-    {"$ref": "#/$defs/T", "$defs": {"T": {"type": "object", "required": ["n"], "properties": {"n": {"const": 4}}}}},
-    {},
-]
-
-
-@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-def test_examples_fit_their_schema(schema: dict[str, object]):
-    jsonschema_rs.validate(schema, example_value(schema))
-
-
 def test_a_type_that_contains_itself_has_an_end():
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/N"}}}
     assert "next" in example_value({**node, "$defs": {"N": node}})
@@ -151,6 +127,11 @@ SCHEMAS = [
     {"type": "object", "properties": {"k": {"const": "x"}}, "required": ["k"], **CONDITION},
     {"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"]}},
     {"not": {"type": "string"}},
+    {"type": "string", "maxLength": 0},
+    {"type": "array", "items": {"type": "boolean"}, "minItems": 2},
+    {"enum": ["x", "y"]},
+    {"$ref": "#/$defs/T", "$defs": {"T": {"type": "object", "required": ["n"], "properties": {"n": {"const": 4}}}}},
+    {},
 ]
 
 

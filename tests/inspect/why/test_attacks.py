@@ -58,7 +58,6 @@ async def test_a_check_that_says_yes_to_every_fork_is_chance_not_a_cause():
     agent, run = await broken()
     found = await find_causes(agent, run, check=forgetful)
     assert found.causes == ()
-    assert found.repeated is not None
     assert found.repeated.value == 1
     assert "chance, as far as can be seen" in str(found)
 
@@ -147,7 +146,6 @@ async def test_what_a_search_leaves_is_hidden_and_goes_with_its_run():
         {r for e in found.experiments for r in e.runs}
     )
     noticed = await read_notebook(journal, run)
-    assert noticed is not None
     assert [note["what"] for note in noticed.notes][:2] == ["began", "tried"]
     assert noticed.notes[-1]["what"] == "found"
     await journal.delete(run)

@@ -57,7 +57,6 @@ def caller(seed: int) -> Any:
 
 async def lab_for(agent: Agent[Any, Any], question: str = "go", *, requests: int = 100, answer: str = "right") -> Lab:
     journal = agent.journal
-    assert journal is not None
     result = await agent.run(question)
     return Lab(agent, await journal.load(result.run_id), expected(answer), SearchBudget(requests), journal=journal)
 

@@ -192,7 +192,6 @@ async def test_what_a_model_gets_right_now_and_then_is_no_cause():
     agent = Agent(ScriptedModel(moody), None, system="Be kind.\nBe brief.\nBe polite.", journal=journal)
     result = await agent.run("How many people live in Lyon?")
     found = await find_causes(agent, result.run_id, answer="522250", parallel=1)
-    assert found.repeated is not None
     assert found.repeated.value > 0
     assert [cause for cause in found.causes if cause.experiment.trials < 3] == []
     assert all(cause.experiment.share.value > found.repeated.value for cause in found.causes)

@@ -57,10 +57,8 @@ async def states(data: Any, name: str = "chat.json") -> list[RunState]:
 
 def check(state: RunState) -> None:
     assert state.question == ASK
-    assert state.started is not None
     assert state.started.system == "Be brief."
     assert [(step.tool, step.args, step.observation) for step in state.steps] == [("price", {"item": "lamp"}, "40")]
-    assert state.finished is not None
     assert (state.finished.stop_reason, state.finished.answer) == ("answer", "40 dollars.")
     assert state.usage.requests == 2
 
@@ -71,7 +69,6 @@ def check(state: RunState) -> None:
 def test_a_dump_of_messages_is_a_run(dump: Any):
     (state,) = go(states(dump))
     check(state)
-    assert state.started is not None
     assert state.started.agent == "chat"
 
 
@@ -224,7 +221,6 @@ async def test_a_message_in_each_line_is_one_conversation():
     journal = MemoryJournal()
     (run,) = (await import_file(journal, lines.encode(), "chat.jsonl")).runs
     state = fold(await journal.load(run))
-    assert state.finished is not None
     assert state.finished.answer == "40 dollars."
     assert [step.observation for step in state.steps] == ["40"]
 

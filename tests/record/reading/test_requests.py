@@ -106,11 +106,9 @@ def test_a_run_of_each_protocol(exchanges: list[HttpExchange]):
     (records,) = go(recorded(exchanges))
     state = fold(records)
     assert state.question == ASK
-    assert state.started is not None
     assert state.started.system == "Be brief."
     assert [tool.name for tool in state.tools] == ["price"]
     assert [(step.tool, step.args, step.observation) for step in state.steps] == [("price", {"item": "lamp"}, "40")]
-    assert state.finished is not None
     assert (state.finished.stop_reason, state.finished.answer) == ("answer", "40 dollars.")
     assert (state.usage.input_tokens, state.usage.cached_tokens) == (200, 180)
     assert state.usage.cost
