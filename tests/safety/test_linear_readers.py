@@ -55,8 +55,8 @@ BUILT = {
     "_safety/personal/national_ids.py:_rule": "tried below, as personal data in a text",
     "_server/mcp/values.py:McpResource": "looks at addresses of bounded length",
     "_testing/examples.py:_object": OURS,
-    "_testing/patterns.py:_is_in": OURS,
-    "_testing/patterns.py:text_for_pattern": PERSON,
+    "_testing/examples.py:_is_in": OURS,
+    "_testing/examples.py:text_for_pattern": PERSON,
     "_tools/base.py:Tool": PERSON,
     "_tools/mcp/content.py:_structured": ESCAPED,
 }

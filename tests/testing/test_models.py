@@ -11,8 +11,7 @@ import pytest
 
 from kit import go
 from treadle import Agent, ModelError, tool
-from treadle._testing.examples import example_value
-from treadle._testing.patterns import text_for_pattern
+from treadle._testing.examples import example_value, text_for_pattern
 from treadle.messages import Request
 from treadle.testing import FunctionModel, ScriptedModel, TestModel, assert_called, assert_tools
 

@@ -13,7 +13,7 @@ from treadle._models.catalog import prices as prices_module
 from treadle._models.catalog.prices import built_in_prices, read_list, store, updated_path
 from treadle._models.catalog.profiles import profile_for
 from treadle._models.catalog.providers import provider_named
-from treadle._testing.patterns import text_for_pattern
+from treadle._testing.examples import text_for_pattern
 from treadle._types.errors import ConfigError
 from treadle._types.profile import Profile
 
