@@ -176,29 +176,25 @@ async def test_the_engines_own_remarks_do_not_become_history():
     assert words.endswith("The answer.")
 
 
-def test_a_long_conversation_is_compacted_on_load_and_stays_so():
+async def test_a_long_conversation_is_compacted_on_load_and_stays_so():
     turn = 0
 
     def reply(request: Request) -> Any:
         return "SUMMARY of the talk" if request.component == "compaction" else f"answer {turn} " + "word " * 150
 
-    async def main() -> None:
-        nonlocal turn
-        model = CountingModel(reply, window=4_000)
-        talk = Conversation(Agent(model, [echo], max_tokens=400, journal=MemoryJournal()), "long")
-        compactions = 0
-        for turn in range(40):
-            run = await talk.start(f"question {turn}: " + "detail " * 20)
-            await run
-            found = [record.event for record in run.records if isinstance(record.event, ContextCompacted)]
-            compactions += len(found)
-            assert all(event.original_messages > event.kept_messages for event in found)
-        assert max(count(request) for request in model.requests) <= 3_600
-        assert 2 <= compactions <= 12, "not at every turn: what was compacted stays so"
-        assert components(model).count("compaction") == compactions
-        last = model.requests[-1]
-        assert "SUMMARY of the talk" in request_text(last)
-        assert sum(isinstance(message, UserMessage) and message.kind == "summary" for message in last.messages) == 1
-        assert "question 38" in request_text(last)
-
-    go(main(), limit=60)
+    model = CountingModel(reply, window=4_000)
+    talk = Conversation(Agent(model, [echo], max_tokens=400, journal=MemoryJournal()), "long")
+    compactions = 0
+    for turn in range(40):
+        run = await talk.start(f"question {turn}: " + "detail " * 20)
+        await run
+        found = [record.event for record in run.records if isinstance(record.event, ContextCompacted)]
+        compactions += len(found)
+        assert all(event.original_messages > event.kept_messages for event in found)
+    assert max(count(request) for request in model.requests) <= 3_600
+    assert 2 <= compactions <= 12, "not at every turn: what was compacted stays so"
+    assert components(model).count("compaction") == compactions
+    last = model.requests[-1]
+    assert "SUMMARY of the talk" in request_text(last)
+    assert sum(isinstance(message, UserMessage) and message.kind == "summary" for message in last.messages) == 1
+    assert "question 38" in request_text(last)

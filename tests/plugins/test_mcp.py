@@ -44,7 +44,7 @@ async def pid() -> str:
     return "mine"
 
 
-def test_a_run_uses_them_next_to_its_own():
+async def test_a_run_uses_them_next_to_its_own():
     model = ScriptedModel(
         [
             [call("custom_tool", text="abc"), call("test_pid"), call("pid"), call("die")],
@@ -54,22 +54,18 @@ def test_a_run_uses_them_next_to_its_own():
         ]
     )
     agent = Agent(model, [add, pid], plugins=[McpTools(connection())])
-
-    async def main() -> None:
-        run = agent.start("q")
-        result = await run
-        assert result.answer == "done"
-        done = {r.event.name: r.event for r in run.records if isinstance(r.event, ToolDone)}
-        assert done["custom_tool"].content == "cba"
-        assert str(done["test_pid"].content).isdigit()
-        assert done["pid"].content == "mine"
-        assert "was lost" in text_of(done["die"].content)
-        assert done["grown"].content == "grown up"
-        offered = [[schema.name for schema in r.event.tools] for r in run.records if isinstance(r.event, ToolsChanged)]
-        assert offered[0][:2] == ["add", "pid"]
-        assert offered[-1] == [*offered[0], "grown"]
-
-    go(main(), 500)
+    run = agent.start("q")
+    result = await run
+    assert result.answer == "done"
+    done = {r.event.name: r.event for r in run.records if isinstance(r.event, ToolDone)}
+    assert done["custom_tool"].content == "cba"
+    assert str(done["test_pid"].content).isdigit()
+    assert done["pid"].content == "mine"
+    assert "was lost" in text_of(done["die"].content)
+    assert done["grown"].content == "grown up"
+    offered = [[schema.name for schema in r.event.tools] for r in run.records if isinstance(r.event, ToolsChanged)]
+    assert offered[0][:2] == ["add", "pid"]
+    assert offered[-1] == [*offered[0], "grown"]
 
 
 def test_only_some_and_with_approval():
@@ -96,57 +92,49 @@ async def test_a_tool_of_the_caller_does_not_take_the_name_of_the_servers():
     assert "the tool 'pid' was brought for this run, but the agent has one of that name" in str(result.error)
 
 
-def test_a_server_that_is_not_there_costs_its_tools_only():
+async def test_a_server_that_is_not_there_costs_its_tools_only():
     model = ScriptedModel(["done"])
     agent = Agent(model, [add], plugins=[McpTools(McpConnection("gone", command="no-such-command-of-ours"))])
-
-    async def main() -> None:
-        run = agent.start("q")
-        result = await run
-        assert result.answer == "done"
-        notes = [r.event.data for r in run.records if isinstance(r.event, Noted)]
-        assert "command not found" in notes[0]["problem"]
-        assert "command not found" in result.metadata["reports"]["mcp:gone"]
-        assert any("command not found" in r.event.phase for r in run.records if isinstance(r.event, PhaseChanged))
-        assert [tool.name for tool in model.requests[0].tools] == ["add"]
-
-    go(main(), 500)
+    run = agent.start("q")
+    result = await run
+    assert result.answer == "done"
+    notes = [r.event.data for r in run.records if isinstance(r.event, Noted)]
+    assert "command not found" in notes[0]["problem"]
+    assert "command not found" in result.metadata["reports"]["mcp:gone"]
+    assert any("command not found" in r.event.phase for r in run.records if isinstance(r.event, PhaseChanged))
+    assert [tool.name for tool in model.requests[0].tools] == ["add"]
 
 
-def test_a_resumed_run_has_them_again():
+async def test_a_resumed_run_has_them_again():
     journal = MemoryJournal()
-
-    async def main() -> None:
-        plugins = [McpTools(connection())]
-        run = Agent(
-            ScriptedModel([call("pid"), call("custom_tool", text="abc"), "done"]),
-            [pid],
-            plugins=plugins,
-            journal=journal,
-        ).start("q")
-        await run
-        # The process dies right after the second call was asked for.
-        cut = [r for r in run.records if not isinstance(r.event, ToolDone) or r.event.name != "custom_tool"]
-        cut = cut[
-            : next(
-                i
-                for i, r in enumerate(cut)
-                if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool"
-            )
-        ]
-        for name, source in (
-            ("copy", connection()),
-            ("orphan", McpConnection("test", command="no-such-command-of-ours")),
-        ):
-            await journal.append([type(r)(name, r.seq, r.time, r.event) for r in cut])
-            model = ScriptedModel(["done", "done"])
-            again = await Agent(model, [pid], plugins=[McpTools(source)], journal=journal).resume(name)
-            assert again.answer == "done"
-            assert [step.tool for step in again.steps] == ["pid", "custom_tool"]
-            observation = again.steps[1].observation
-            assert observation == "cba" if name == "copy" else "cannot be reached" in observation
-
-    go(main(), 500)
+    plugins = [McpTools(connection())]
+    run = Agent(
+        ScriptedModel([call("pid"), call("custom_tool", text="abc"), "done"]),
+        [pid],
+        plugins=plugins,
+        journal=journal,
+    ).start("q")
+    await run
+    # The process dies right after the second call was asked for.
+    cut = [r for r in run.records if not isinstance(r.event, ToolDone) or r.event.name != "custom_tool"]
+    cut = cut[
+        : next(
+            i
+            for i, r in enumerate(cut)
+            if getattr(r.event, "call", None) is not None and r.event.call.name == "custom_tool"
+        )
+    ]
+    for name, source in (
+        ("copy", connection()),
+        ("orphan", McpConnection("test", command="no-such-command-of-ours")),
+    ):
+        await journal.append([type(r)(name, r.seq, r.time, r.event) for r in cut])
+        model = ScriptedModel(["done", "done"])
+        again = await Agent(model, [pid], plugins=[McpTools(source)], journal=journal).resume(name)
+        assert again.answer == "done"
+        assert [step.tool for step in again.steps] == ["pid", "custom_tool"]
+        observation = again.steps[1].observation
+        assert observation == "cba" if name == "copy" else "cannot be reached" in observation
 
 
 def test_a_name_that_is_taken_gets_the_servers_name_then_a_number():

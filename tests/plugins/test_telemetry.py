@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from kit import go
 from plugins.scenes import restarted
 from treadle import Agent, DagAgent, McpServer, McpTools, ScriptedModel, tool
 from treadle._journal.memory import MemoryJournal
@@ -235,20 +234,16 @@ async def test_a_run_whose_journal_fails_leaves_no_open_span(traced: Any, batche
     assert len(named(exporter, "invoke_agent")) == 1
 
 
-def test_a_call_that_began_before_a_crash_has_no_span_of_its_own(traced: Any):
+async def test_a_call_that_began_before_a_crash_has_no_span_of_its_own(traced: Any):
     """Its start is in the trace of the process that died."""
     provider, exporter = traced
     look_up_again = look_up.replace(effect="pure")
-
-    async def main() -> None:
-        script = [{"name": "look_up", "args": {"what": "a"}}, "Done."]
-        run = Agent(ScriptedModel(script), tools=[look_up_again]).start("go")
-        await run
-        started = next(record.seq for record in run.records if isinstance(record.event, ToolStarted))
-        agent = Agent(ScriptedModel(["Done."]), tools=[look_up_again], plugins=[Telemetry(provider=provider)])
-        assert (await (await restarted(agent, run, started + 1))).answer == "Done."
-
-    go(main())
+    script = [{"name": "look_up", "args": {"what": "a"}}, "Done."]
+    run = Agent(ScriptedModel(script), tools=[look_up_again]).start("go")
+    await run
+    started = next(record.seq for record in run.records if isinstance(record.event, ToolStarted))
+    agent = Agent(ScriptedModel(["Done."]), tools=[look_up_again], plugins=[Telemetry(provider=provider)])
+    assert (await (await restarted(agent, run, started + 1))).answer == "Done."
     (run,) = named(exporter, "invoke_agent")
     assert run.attributes["treadle.resumed"] is True
     assert len(named(exporter, "chat")) == 1

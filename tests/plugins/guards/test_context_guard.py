@@ -230,20 +230,13 @@ def test_a_request_that_cannot_be_made_shorter_ends_with_the_error():
     assert len(model.requests) <= 2
 
 
-def test_a_long_history_is_compacted_on_load():
+async def test_a_long_history_is_compacted_on_load():
     history = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"#{n}# " + "talk " * 150} for n in range(30)]
     model = CountingModel(lambda request: "SUMMARY" if request.component == "compaction" else "done", window=8_000)
     events: list[Any] = []
-
-    async def main() -> None:
-        events.extend(
-            [
-                event
-                async for event in Agent(model, [echo], system="S", max_tokens=500).stream(QUESTION, history=history)
-            ]
-        )
-
-    go(main())
+    events.extend(
+        [event async for event in Agent(model, [echo], system="S", max_tokens=500).stream(QUESTION, history=history)]
+    )
     found = [event for event in events if isinstance(event, ContextCompacted)]
     assert len(found) == 1
     assert found[0].original_messages == 31

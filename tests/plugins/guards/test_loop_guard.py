@@ -106,26 +106,23 @@ def test_polling_can_be_allowed():
     assert not [step for step in result.steps if step.error]
 
 
-def test_it_survives_a_crash_anywhere():
+async def test_it_survives_a_crash_anywhere():
     """Everything is derived from the log: the resumed run ends in the same way, and no action is taken twice."""
 
-    async def main() -> None:
-        def agent() -> Agent:
-            return Agent(ScriptedModel([call("echo", text="hello")], repeat_last=True), [echo, add])
+    def agent() -> Agent:
+        return Agent(ScriptedModel([call("echo", text="hello")], repeat_last=True), [echo, add])
 
-        first = agent()
-        first.journal = journal = Batches()
-        run = first.start("q")
-        whole = await run
-        for records in journal.cuts[:-1]:
-            again = await restarted(agent(), run, records)
-            result = await again
-            assert result.stop_reason == "stuck", records
-            assert len(result.steps) == len(whole.steps), records
-            noted = [record.event.data["steps"] for record in again.records if isinstance(record.event, Noted)]
-            assert noted == sorted(set(noted)), records
-
-    go(main(), limit=60)
+    first = agent()
+    first.journal = journal = Batches()
+    run = first.start("q")
+    whole = await run
+    for records in journal.cuts[:-1]:
+        again = await restarted(agent(), run, records)
+        result = await again
+        assert result.stop_reason == "stuck", records
+        assert len(result.steps) == len(whole.steps), records
+        noted = [record.event.data["steps"] for record in again.records if isinstance(record.event, Noted)]
+        assert noted == sorted(set(noted)), records
 
 
 def test_strict_and_streaming_have_no_guard():

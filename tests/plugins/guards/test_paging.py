@@ -72,21 +72,18 @@ def test_a_wrong_id_is_told():
     assert "no result 'nope'" in result.steps[1].observation
 
 
-def test_a_resumed_run_can_read_on():
-    async def main() -> None:
-        replies = [call("read_book"), call("read_more", result="call_1_0", offset=10), "done"]
-        first = Agent(ScriptedModel(replies), [read_book], max_observation_chars=1_000)
-        run = first.start("q")
-        assert (await run).answer == "done"
-        for records in range(1, len(run.records)):
-            done = sum(type(record.event).__name__ == "ThinkDone" for record in run.records[:records])
-            agent = Agent(ScriptedModel(replies[done:]), [read_book], max_observation_chars=1_000)
-            result = await (await restarted(agent, run, records))
-            assert result.answer == "done", records
-            assert [step.error for step in result.steps] == ["", ""], records
-            assert result.steps[1].observation.startswith("[characters 10 to"), records
-
-    go(main(), limit=60)
+async def test_a_resumed_run_can_read_on():
+    replies = [call("read_book"), call("read_more", result="call_1_0", offset=10), "done"]
+    first = Agent(ScriptedModel(replies), [read_book], max_observation_chars=1_000)
+    run = first.start("q")
+    assert (await run).answer == "done"
+    for records in range(1, len(run.records)):
+        done = sum(type(record.event).__name__ == "ThinkDone" for record in run.records[:records])
+        agent = Agent(ScriptedModel(replies[done:]), [read_book], max_observation_chars=1_000)
+        result = await (await restarted(agent, run, records))
+        assert result.answer == "done", records
+        assert [step.error for step in result.steps] == ["", ""], records
+        assert result.steps[1].observation.startswith("[characters 10 to"), records
 
 
 def test_a_users_own_tool_of_that_name_comes_first():

@@ -109,25 +109,20 @@ async def test_a_cancelled_run_spends_no_more_calls(tmp_path: Path):
     assert set(components(model)) == {"loop"}
 
 
-def test_a_crash_at_the_end_neither_loses_nor_doubles_a_memory(tmp_path: Path):
-    async def main() -> None:
-        store = MemoryStore(tmp_path / "first.db")
-        journal = Batches()
-        model = worker()
-        run = Agent(model, [echo], plugins=[Memory(store)], journal=journal).start("facts?", user="ann")
-        await run
-        for records in journal.cuts[:-1]:
-            done = [type(record.event).__name__ == "ThinkDone" for record in run.records[:records]].count(True)
-            replies = [call("echo", text="fact 1"), call("echo", text="fact 2"), "done", "summary 1", "summary 2"][
-                done:
-            ]
-            path = tmp_path / f"{records}.db"
-            again = ScriptedModel(replies)
-            await (await restarted(Agent(again, [echo], plugins=[Memory(MemoryStore(path))]), run, records))
-            assert len(MemoryStore(path).all("ann")) == 2, records
-            assert done + len(again.requests) == len(model.requests), records
-
-    go(main(), limit=60)
+async def test_a_crash_at_the_end_neither_loses_nor_doubles_a_memory(tmp_path: Path):
+    store = MemoryStore(tmp_path / "first.db")
+    journal = Batches()
+    model = worker()
+    run = Agent(model, [echo], plugins=[Memory(store)], journal=journal).start("facts?", user="ann")
+    await run
+    for records in journal.cuts[:-1]:
+        done = [type(record.event).__name__ == "ThinkDone" for record in run.records[:records]].count(True)
+        replies = [call("echo", text="fact 1"), call("echo", text="fact 2"), "done", "summary 1", "summary 2"][done:]
+        path = tmp_path / f"{records}.db"
+        again = ScriptedModel(replies)
+        await (await restarted(Agent(again, [echo], plugins=[Memory(MemoryStore(path))]), run, records))
+        assert len(MemoryStore(path).all("ann")) == 2, records
+        assert done + len(again.requests) == len(model.requests), records
 
 
 def test_what_a_stranger_said_is_a_strangers_word_when_it_comes_back(tmp_path: Path):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kit import add, echo, go
+from kit import add, echo
 from plugins.aids import HISTORY, cast, run_of
 from plugins.scenes import TEXT_ONLY, Batches, components, request_text, restarted, structured
 from treadle import Agent, RetryPolicy, ScriptedModel, tool
@@ -141,31 +141,25 @@ def test_words_can_be_replaced():
 
 
 @pytest.mark.parametrize("preset", ["reflective", "planned"])
-def test_a_resumed_run_repeats_no_call_that_was_answered(preset: str):
+async def test_a_resumed_run_repeats_no_call_that_was_answered(preset: str):
     """Killed after any record: no second plan, no reflection twice, the same calls in the same order."""
-
-    async def main() -> None:
-        dialect = "array" if preset == "reflective" else "schema"
-        first = ScriptedModel(cast(dialect, 3))
-        journal = Batches()
-        run = Agent(first, [echo], preset=preset, journal=journal).start("q", history=HISTORY)
-        whole = await run
-        script = [record.event for record in run.records if isinstance(record.event, ThinkDone)]
-        for records in journal.cuts[:-1]:
-            answered = [
-                record.event.component for record in run.records[:records] if isinstance(record.event, ThinkDone)
-            ]
-            left = [_again(event) for event in script[len(answered) :]]
-            model = ScriptedModel(left)
-            again = await restarted(Agent(model, [echo], preset=preset), run, records)
-            result = await again
-            assert result.answer == whole.answer, records
-            assert [*answered, *components(model)] == components(first), records
-            assert [step.observation for step in result.steps] == [step.observation for step in whole.steps], records
-            assert again.state.plan == run.state.plan, records
-            assert adviser_events(again) == adviser_events(run), records
-
-    go(main(), limit=100)
+    dialect = "array" if preset == "reflective" else "schema"
+    first = ScriptedModel(cast(dialect, 3))
+    journal = Batches()
+    run = Agent(first, [echo], preset=preset, journal=journal).start("q", history=HISTORY)
+    whole = await run
+    script = [record.event for record in run.records if isinstance(record.event, ThinkDone)]
+    for records in journal.cuts[:-1]:
+        answered = [record.event.component for record in run.records[:records] if isinstance(record.event, ThinkDone)]
+        left = [_again(event) for event in script[len(answered) :]]
+        model = ScriptedModel(left)
+        again = await restarted(Agent(model, [echo], preset=preset), run, records)
+        result = await again
+        assert result.answer == whole.answer, records
+        assert [*answered, *components(model)] == components(first), records
+        assert [step.observation for step in result.steps] == [step.observation for step in whole.steps], records
+        assert again.state.plan == run.state.plan, records
+        assert adviser_events(again) == adviser_events(run), records
 
 
 def adviser_events(run: Any) -> list[str]:
