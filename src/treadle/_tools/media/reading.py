@@ -41,6 +41,7 @@ def _elsewhere(kind: Kind, data: bytes) -> str:
     if done.returncode == 3:
         raise MissingExtraError("reading PDF", "pdf")
     if done.returncode:
-        lines = done.stderr.decode(sys.getdefaultencoding(), "replace").strip().splitlines() or ["it cannot be read"]
-        raise ToolError(lines[-1] if done.returncode == 4 else "the file asks for too much memory")
+        lines = done.stderr.decode(sys.getdefaultencoding(), "replace").strip().splitlines()
+        why = lines[-1] if lines else "the file cannot be read"
+        raise ToolError(why if done.returncode == 4 else "the file asks for too much memory")
     return msgspec.json.decode(done.stdout, type=str)
